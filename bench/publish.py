@@ -139,7 +139,7 @@ def read_day(publication: Any) -> None:
 
     slot, listed = Slot.of("day", FIRST), publication.file.anew("day")
     with Ledger(None, publication.file.budget, relation=ADD_REMOVE) as book:
-        asked = publication._asked(book, listed)
+        asked = publication._tables.asked(book, listed)
     with publication._open(publication.file.source_of(slot), slot) as table:
         asked.check(table)
         asked.read(table)

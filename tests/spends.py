@@ -38,7 +38,6 @@ from sfumato.questions.synthesis.check import CheckedTables
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables
 from sfumato.questions.synthesis.question import Synthesize
-from sfumato.questions.synthesis.stack import TableStack
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.totals.aggregates import Count, Mean, Sum, Variance
@@ -46,6 +45,7 @@ from sfumato.totals.found_keys import FoundGroups
 from sfumato.totals.private_keys import StableHistogram
 from sfumato.totals.rank_error import MeasuredCuts
 from sfumato.totals.sparse_noise import SparseNoise
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.builders import marginals
 
 COLUMNS = {
@@ -165,6 +165,8 @@ def described(mechanism: Mechanism) -> str:
             return f"{described(mechanism.noise)} on all cells, above a threshold"
         case NoisyWorkload():
             return f"{_LAWS[type(mechanism.law)]} noise, projected"
+        case TableStack() if mechanism.parts[0].times > 1:
+            return "Gaussian noise on contrasts, projected"
         case TableStack() | GuardedTables():
             return f"{_LAWS[type(mechanism.parts[0].law)]} noise on tables, fitted"
         case MedianTree() | NodeTree() | RankWindows():

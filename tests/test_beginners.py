@@ -15,6 +15,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import Approximate, Budget, Concentrated, Pure
+from sfumato.curator.typed import read_request
 from sfumato.errors import SfumatoError
 
 ROWS = 300
@@ -532,3 +533,84 @@ def test_rows_that_are_weighed_down_are_said_wherever_the_number_goes() -> None:
         answer = curator.count("age > 30", spend=Pure(9))
     for told in (answer.notes, answer.frame.notes, answer.to_pandas().attrs["notes"], [str(answer.frame)]):
         assert "counts of rows are too low" in " ".join(told)
+
+
+def _refused(call: Any) -> str:
+    with pytest.raises(SfumatoError) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_a_released_answer_is_not_gone_through_and_says_how_it_becomes_a_frame(names: dict[str, Any]) -> None:
+    answer, number = names["answer"], names["number"]
+    for call in (lambda: pandas.DataFrame(answer), lambda: list(answer), lambda: list(number)):
+        assert "write answer.to_pandas()" in _refused(call)
+    assert len(answer) == len(answer.to_pandas()) and answer and number
+    assert "answer.value is what was released" in _refused(lambda: len(number))
+
+
+def test_tables_are_read_by_their_columns_in_brackets(names: dict[str, Any]) -> None:
+    workload = sf.workloads.marginals(SCHEMA, width=1, columns=["sex", "department"])
+    tables = names["curator"].answer(workload, spend=Pure(1)).value
+    assert tables["sex"] == tables.table("sex") == tables[0]
+    assert tables[-1] == tables.table(["department"])
+    assert "write tables.table('age')" in _refused(lambda: tables[2])
+    assert "no block over sex, department" in _refused(lambda: tables["sex", "department"])
+    assert str(workload) == repr(workload) == "Workload(9 numbers in 2 tables over sex, department)"
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("age = None", "write age IS NULL."),
+        ("age <> NaN", "write age IS NOT NULL."),
+        ("sex = 'None'", "none of the categories"),
+        ("cost > 1.000,50", "write 1000.50 instead of 1.000,50."),
+        ("cost BETWEEN 1,5 AND 20", "write 1.5 instead of 1,5."),
+        ("cost > 1,000,000", "write 1000000 instead of 1,000,000."),
+    ],
+)
+def test_conditions_say_how_missing_cells_and_numbers_are_written(names: dict[str, Any], where: str, said: str) -> None:
+    assert said in _refused(lambda: names["curator"].count(where, spend=Pure(0.1)))
+
+
+def test_a_variance_that_does_not_fit_names_the_step_that_does() -> None:
+    ids = DATA.assign(pid=range(ROWS))
+    money = {"cost": sf.fixed(0, 50_000_000, step="0.01")}
+    with sf.curate(ids, sf.Schema(money, person="pid", rows_per_person=5), Pure(9)) as curator:
+        said = _refused(lambda: curator.variance("cost", spend=Pure(1)))
+    assert "too large to be squared" in said
+    (line,) = [part for part in said.split("in Python ") if part.startswith("fixed(")]
+    column = eval(line.rstrip("."), {"fixed": lambda low, high, step: sf.fixed(low, high, step=step)})
+    assert f'step = "{column.step}"' in said or f'step = "{float(column.step):g}"' in said
+    with sf.curate(ids, sf.Schema({"cost": column}, person="pid", rows_per_person=5), Pure(9)) as curator:
+        curator.variance("cost", spend=Pure(1))
+
+
+def test_a_draft_in_place_of_a_schema_says_the_line_to_write() -> None:
+    frame = DATA.drop(columns=["note"])
+    looked = sf.draft(frame, look=True)
+    assert "write draft.confirm().schema()" in _refused(lambda: sf.curate(frame, looked, Pure(3)))
+    bare = _refused(lambda: sf.curate(frame, sf.draft(frame), Pure(3)))
+    assert "write draft.schema()" in bare and "Fill in" in bare
+    binned = looked.fill(age_bins=sf.bins("age", step=5))
+    assert binned.record["columns"]["age_bins"] == sf.bins("age", step=5).to_json()
+    assert binned.fill(age=sf.integers(0, 99)).confirm().schema().domain("age") == sf.integers(0, 99)
+
+
+def test_the_call_that_a_draft_shows_fills_in_a_whole_column() -> None:
+    ages = pandas.DataFrame({"age": [33.0, None], "Cost €": [1.5, 2.5]})  # a blank makes pandas hold decimals
+    for frame, name in ((ages, "age"), (ages[["Cost €"]], "Cost €")):
+        drafted = sf.draft(frame)
+        (call,) = [line for line in str(drafted).splitlines() if line.startswith("In Python ")]
+        filled = eval(call.removeprefix("In Python ").removesuffix(" fills in a column."), {"draft": drafted})
+        assert not [place for place in filled.missing if place.startswith(f"columns.{name}.")]
+
+
+def test_a_phrase_with_a_bare_name_shows_the_line_with_quotes() -> None:
+    schema = sf.Schema({"Cost €": sf.fixed(0, 9, step=1), "department": sf.categories("a", "b")})
+    with sf.curate(pandas.DataFrame({"Cost €": [1], "department": ["a"]}), schema, Pure(9)) as curator:
+        for kind in ("mean", "median"):
+            said = _refused(lambda kind=kind: read_request(f"{kind} of Cost € by department", curator.schema))
+            assert said.endswith(f"write '{kind} of \"Cost €\" by department'.")
+            read_request(said.partition("write '")[2].removesuffix("'."), curator.schema)

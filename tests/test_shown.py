@@ -236,3 +236,20 @@ def test_what_is_missing_has_its_label_in_a_chart() -> None:
     rows = [Bar(name, 3, 2, 4) for name in (*map(str, range(0, 500, 10)), "other", "missing")]
     labels = [label.get_text() for label in bars("x", "y", rows, upright=True).figure().axes[0].get_xticklabels()]
     assert labels[-2:] == ["other", "missing"] and labels[0] == "0" and len(labels) < 20
+
+
+def test_the_value_of_means_by_group_prints_what_the_answer_prints() -> None:
+    """Of a group in which there may be nobody nothing is known, whether the answer is printed or its value."""
+    with sf.curate(DATA, SCHEMA, Pure(9)) as opened:
+        answer = opened.mean("cost", by="sex", spend=Pure(1))
+    (row,) = [line for line in str(answer.value).splitlines() if line.strip().startswith("other")]
+    assert row.split() == ["other", "not", "known"]
+    assert (
+        answer.value.to_pandas()["mean of cost, known"].tolist() == answer.to_pandas()["mean of cost, known"].tolist()
+    )
+
+
+def test_a_picture_prints_its_title_and_how_it_is_kept(curator: sf.Curator) -> None:
+    drawing = curator.histogram("sex", spend=Pure(0.1)).plot()
+    assert str(drawing) == repr(drawing) and drawing.title in str(drawing)
+    assert ".save('picture.svg') writes it." in str(drawing) and len(str(drawing)) < 200

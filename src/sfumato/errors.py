@@ -101,6 +101,10 @@ class LedgerError(SfumatoError):
     """A ledger cannot be read, was rolled back, or belongs to other people."""
 
 
+class DamagedLedger(LedgerError):
+    """The file of a ledger was damaged, or changed by something else than the ledger."""
+
+
 class Unfinished(LedgerError):
     """A request was charged and begun, and has no answer yet; what was charged is kept for it."""
 

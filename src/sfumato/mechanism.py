@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from fractions import Fraction
@@ -14,6 +14,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Infinity, to_text
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Loss, Relation
+from sfumato.privacy.sensitivity import Sensitivity
 
 
 class Nothing(Enum):
@@ -95,6 +96,10 @@ class Promise(ABC):
     @abstractmethod
     def loss(self) -> Loss:
         """Return the promise: the loss for one person and for every set of attributes."""
+
+    def made_for(self) -> Iterator[tuple[Sensitivity, int]]:
+        """Yield how far the numbers may move that it adds noise to, and how many units each one is worth."""
+        return iter(())
 
     def event(self) -> Event:
         """Return the public record of this promise: all of its fields."""

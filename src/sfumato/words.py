@@ -149,6 +149,18 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"there is {shown}." if names else "there is none."
 
 
+def alike(words: Iterable[Any]) -> list[list[str]]:
+    """Return words that differ only in capitals or blanks, those that are nearly the same together.
+
+    >>> alike(["f", "F", "m", "not  said", "not said"])
+    [['F', 'f'], ['not  said', 'not said']]
+    """
+    found: dict[str, set[str]] = {}
+    for word in words:
+        found.setdefault(" ".join(str(word).split()).casefold(), set()).add(str(word))
+    return [sorted(same) for same in found.values() if len(same) > 1]
+
+
 def one_of(name: str, value: Any, known: Iterable[str]) -> None:
     """Refuse a word that is none of those which an argument takes, and list them.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from copy import copy
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import sfumato
-from sfumato import ADD_REMOVE, Count, Histogram, Pure, Quantiles
+from sfumato import ADD_REMOVE, Concentrated, Count, GroupBy, Histogram, Mean, People, Pure, Quantiles, Sum
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.domain import integers
@@ -69,6 +70,36 @@ def test_a_mechanism_for_whole_rows_is_never_given_weighed_ones() -> None:
     for measure in (Totals(("age",)), Ordered("age")):
         with pytest.raises(TypeError, match="whole rows"):
             Prepared(BASIS.gauge(measure), prepared.mechanism, prepared.finish)
+
+
+@pytest.mark.parametrize(
+    ("question", "spend"),
+    [
+        (Count("age > 3"), Pure(1)),
+        (Histogram("age"), Concentrated("1/10")),
+        (Sum("pay"), Pure("1/1000")),
+        (Mean("pay", where="age > 3"), Pure(1)),
+        (GroupBy("age", [Sum("pay")]), Pure(1)),
+        (People("age > 3"), Pure(1)),
+    ],
+)
+def test_noise_for_numbers_that_move_less_than_those_of_the_gauge_is_refused(question, spend) -> None:
+    prepared = question.canonical(SCHEMA).prepare(BASIS, spend)
+    noises = getattr(prepared.mechanism, "mechanisms", (prepared.mechanism,))
+    assert all(list(noise.made_for()) for noise in noises), "every noise says what it was made for"
+    for place, noise in enumerate(noises):
+        smaller = replace(noise, sensitivity=replace(noise.sensitivity, l1=Fraction(1, 4)), by_attribute=())
+        changed = (*noises[:place], smaller, *noises[place + 1 :])
+        mutant = smaller if len(noises) == 1 else replace(prepared.mechanism, mechanisms=changed)
+        with pytest.raises(TypeError, match="move less"):
+            replace(prepared, mechanism=mutant)
+
+
+def test_a_question_that_writes_a_sensitivity_by_hand_is_refused() -> None:
+    gauge = BASIS.gauge(Totals(("age",)))
+    by_hand = calibrate(Pure(1), sensitivity=1, reads=("age",))
+    with pytest.raises(TypeError, match="move less"):
+        Prepared(gauge, by_hand, Histogram("age").prepare(BASIS, Pure(1)).finish)
 
 
 def test_a_mechanism_for_other_neighbours_or_other_rows_is_refused() -> None:

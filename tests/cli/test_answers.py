@@ -137,6 +137,8 @@ def test_a_model_with_probabilities_tells_them_beside_the_label(place: Place, tm
     assert predicted.column_names == ["name", "age", "hours", "predicted", *(f"probability of {one}" for one in shown)]
     chances = rule.predict_proba([[30, 40], [70, 10]])[:, -1].tolist()
     assert predicted.column(f"probability of {shown[-1]}").to_pylist() == pytest.approx(chances)
+    note = f"The probability is that of {shown[-1]}, the second of the two labels"
+    assert (note in run("read", out, f"predict {tmp_path / 'new.csv'}").out) == (len(rule.classes) == 2)
     again = run("read", out, f"predict {told}")
     assert again.code == 2 and "has a column 'predicted' already" in again.err
 

@@ -218,6 +218,26 @@ def test_a_changed_ledger_is_found_out(place: Place) -> None:
         assert "changed outside it" in shown.err and "`sfumato ledger verify LEDGER`" in shown.err
 
 
+def test_a_damaged_ledger_is_a_sentence_that_quotes_nothing_of_it(place: Place) -> None:
+    """The database's own words quote a cell that it cannot read, and states of conversations are secret."""
+    import sqlite3
+
+    from sfumato.errors import DamagedLedger
+    from sfumato.ledger import Ledger
+    from sfumato.serve.wire import problem_of
+
+    place.query("count where age > 40")
+    with sqlite3.connect(place.ledger) as raw:
+        raw.execute("UPDATE sfumato_reservation SET answer = CAST(X'736563726574ff' AS TEXT)")
+    raw.close()
+    found = run("ledger", "verify", place.ledger)
+    assert found.code == 3 and "was damaged" in found.err and "newest copy" in found.err
+    assert "secret" not in found.err + found.out
+    with pytest.raises(DamagedLedger) as caught, Ledger(place.ledger) as book:
+        book.verify()
+    assert "secret" not in problem_of(caught.value)["detail"]
+
+
 def test_a_row_that_is_no_json_any_more_is_a_sentence(place: Place, tmp_path: Path) -> None:
     import sqlite3
 

@@ -223,7 +223,10 @@ def test_lists_and_means(tmp_path: Path) -> None:
     assert "low" in shown and "of 3 intervals, of 95 % each, hold the truth" in shown
     (tmp_path / "odd.txt").write_text("red\n" * 3000 + "https://a.org\n" * 1000)
     odd = run("local", "simulate", plan, tmp_path / "odd.txt", "--seed", 1)
-    assert "1000 devices (25.000%) hold what does not fit the plan" in odd.out and "https://a.org (25.000%)" in odd.out
+    assert (
+        "1000 devices (25.000%) hold what is not on the plan's list" in odd.out and "https://a.org (25.000%)" in odd.out
+    )
+    assert 'add a candidate "other"' in odd.out and "horten" not in odd.out
     (tmp_path / "numbers.txt").write_text("12.5\n" * 3000 + "x\n")
     plan = tmp_path / "b.plan"
     assert (
@@ -234,7 +237,7 @@ def test_lists_and_means(tmp_path: Path) -> None:
     )
     shown = run("local", "simulate", plan, tmp_path / "numbers.txt", "--seed", 1).out
     assert "In truth the mean of the numbers that fit is 12.5" in shown and "the interval holds it" in shown
-    assert "1 devices (0.033%) hold what does not fit the plan and sent noise, which counts as 30" in shown
+    assert "1 device (0.033%) holds what does not fit the plan and sent noise, which counts as 30" in shown
     record = run("local", "simulate", plan, tmp_path / "numbers.txt", "--seed", 1, "--json").json
     assert record["truth"] == 12.5 and record["unfit"] == 1 and record["low"] < 12.5 < record["high"]
     (tmp_path / "texts.txt").write_text("a\nb\n")

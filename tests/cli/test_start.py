@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -195,3 +196,47 @@ def test_a_preview_says_what_is_charged_and_a_rehearsal_of_how_many_people_it_is
 
 def test_blanks_before_settings_are_no_part_of_a_step() -> None:
     assert read_column("fixed 0 9 0.01  decimal=, unit=€")["step"] == "0.01"
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("fixed 0 100.000 0.01", "write 100000, or 100 if that is meant"),
+        ("fixed 0 1.255 0.001", "write 1255, or 1.2550 if that is meant"),
+        ("fixed 0 1.000.000 0.01", "write 1000000."),
+        ("fixed 0 100,000 0.01", "write 100000, or 100 if"),
+        ("fixed 0 1.000,50 0.01", "write 1000.50 in place of 1.000,50"),
+        ("fixed 0 5,5 0,01", "write 5.5 in place of 5,5"),
+    ],
+)
+def test_a_number_typed_as_cells_write_it_is_asked_about(typed: str, words: str) -> None:
+    with pytest.raises(ParameterError, match=re.escape(words)):
+        corrected(typed, {"type": "fixed", "decimal": ",", "thousands": "."})
+    assert corrected("fixed 0 0.125 0.001", {"type": "fixed", "decimal": ","})[0]["high"] == "0.125"
+    assert read_column("fixed 0 1.255 0.001")["high"] == "1.255"
+    with pytest.raises(ParameterError, match="write 1000"):
+        read_column("integer 0 1.000")
+
+
+def test_cells_outside_of_a_typed_range_are_said_and_what_was_typed_is_proposed_again(here: Path) -> None:
+    Path("euro.csv").write_text("\n".join(EURO), encoding="utf-8")
+    answers = ["y", "", "fixed 0 100.000 0.01", "fixed 0 100 0.01", "maybe", "n", "", "y", "", "y", "", "", ""]
+    code, said = walked(*answers, data="euro.csv")
+    assert code == 0, said
+    assert "write 100000, or 100 if that is meant" in said
+    assert "count as its nearest end: Kosten 200." in said and "outside of the range as you wrote it" in said
+    assert "Write y for yes or n for no." in said and "invalid input" not in said
+    assert "[fixed 0 100 0.01 decimal=, thousands=. unit=€]" in said
+    assert Schema.load("euro.toml").to_json()["columns"]["Kosten"]["high"] == "100"
+
+
+def test_a_bare_range_is_one_of_the_type_that_was_proposed() -> None:
+    """At `[integer 0 40]` people type 0 60."""
+    assert corrected("0 60", {"type": "integer", "low": 0, "high": 40})[0] == read_column("integer 0 60")
+    money = {"type": "fixed", "low": 0, "high": 40, "step": "0.01", "decimal": ","}
+    assert corrected("0 60", money)[0] == read_column("fixed 0 60 0.01 decimal=,")
+    assert corrected("0 60 0.1", money)[0]["step"] == "0.1"
+    days = {"type": "date", "earliest": "2024-01-01", "latest": "2024-12-31", "format": "%d.%m.%Y"}
+    assert corrected("2020-01-01 2025-12-31", days)[0] == read_column("date 2020-01-01 2025-12-31 %d.%m.%Y")
+    with pytest.raises(ParameterError, match="no type of column"):
+        corrected("0 60", {"type": "category", "values": ["a", "b"]})

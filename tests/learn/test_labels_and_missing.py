@@ -145,7 +145,10 @@ GRADES = Schema({"age": integers(0, 99), "grade": categories("A", "B", "C")})
 def test_a_label_of_categories_is_among_the_columns_that_need_missing():
     with pytest.raises(ParameterError, match="counts as: missing=") as refused:
         Learn("PrivateLinearClassifier", "age", "grade").canonical(GRADES)
-    assert "missing={'age': 49, 'grade': 'A'} where it is learned" in str(refused.value)
+    said = str(refused.value)
+    assert "missing={'age': 49, 'grade': …} where it is learned" in said, "no label is proposed for those without one"
+    assert "counts as what you write for 'grade', one of 'A', 'B', 'C'; keep such rows out of the data" in said
+    assert '--missing "age=49, grade=…"' in in_shell(said, "learn")
     Learn("PrivateLinearClassifier", "age", "grade", missing={"age": 49, "grade": "B"}).canonical(GRADES)
 
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sfumato import Noise, Pure, Schema, curate
 from sfumato.domain import FixedPoint
-from sfumato.errors import AccuracyWarning
+from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.learn import PrivateLinearClassifier, PrivateLinearRegressor, rule_from_json
 from tests.imputed import booleans, categories, fixed, integers
 
@@ -81,12 +81,19 @@ def test_floats_for_whole_numbers_are_told_by_their_type(make):
     with pytest.warns(AccuracyWarning, match=f"Column 0 of X is declared as floats.*fixed.*{hint}") as told:
         classifier().fit(make(X.astype(float)), OLD)
     assert len(told) == 1, "one warning, whatever the number of columns"
+    assert ("where no cell is missing" in str(told[0].message)) == (make is not pd.DataFrame)
     model = PrivateLinearRegressor(Pure(2), [AGE, HOUR], integers(0, 200, missing=0), noise=Noise(insecure_seed=1))
     with pytest.warns(AccuracyWarning, match=r"^y is declared as floats.*y\.astype\("):
         model.fit(make(X), (AGES + HOURS).astype(float))
     with warnings.catch_warnings():
         warnings.simplefilter("error", AccuracyWarning)
         classifier().fit(make(X), OLD)
+
+
+def test_domains_by_name_are_told_to_be_a_list():
+    model = PrivateLinearClassifier(Pure(2), {"age": AGE, "hours": HOUR}, ("no", "yes"))
+    with pytest.raises(ParameterError, match="a list in the order of the columns of X, not a dict of names"):
+        model.fit(X, OLD)
 
 
 def test_an_array_with_a_column_of_fractions_says_nothing_of_the_others():

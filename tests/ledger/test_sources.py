@@ -52,6 +52,15 @@ def test_a_name_that_is_a_number_is_not_handed_out(place, open_ledger, tmp_path)
         assert [snapshot_of(memory, None, "1"), snapshot_of(memory, None), snapshot_of(memory, "a")] == ["1", "2", "3"]
 
 
+def test_a_frame_does_not_take_the_number_of_a_file(open_ledger, tmp_path):
+    ledger = open_ledger(BUDGET, private=tmp_path / "private")
+    assert snapshot_of(ledger, "a file") == "1" and snapshot_of(ledger, None) == "2"
+    with pytest.raises(LedgerError, match=r"'1' is the number that a file was given .* same_data=True"):
+        snapshot_of(ledger, None, "1")
+    assert snapshot_of(ledger, None, "1", same_data=True) == "1"
+    assert snapshot_of(ledger, None, "2") == "2"  # of a frame: whoever names it says that it is the same
+
+
 def test_two_machines_never_give_the_same_number(open_ledger, tmp_path):
     one, two = (open_ledger(BUDGET, private=tmp_path / name) for name in ("one", "two"))
     assert [snapshot_of(one, "a"), snapshot_of(two, "b"), snapshot_of(one, "c"), snapshot_of(two, None)] == list("1234")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sqlite3
 
 import pytest
 import sqlalchemy as sa
 
 from sfumato import EVERYTHING, Cost, Event, Loss, Pure
-from sfumato.errors import LedgerError
+from sfumato.errors import DamagedLedger, LedgerError
 from sfumato.ledger import Budget, Ledger, Limit
 from sfumato.ledger.chain import FIRST, Row, canonical
 from sfumato.ledger.stepping import Stepwise
@@ -203,6 +204,44 @@ def test_a_forged_history_still_has_to_make_sense(tmp_path, words, statement):
         reseal(ledger)
         problems = ledger.verify().problems
         assert any(words in problem for problem in problems), problems
+
+
+def flipped(path, index: str, word: bytes) -> None:
+    """Change one bit of a word in a SQLite index, which no row seals."""
+    connection = sqlite3.connect(path)
+    (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (index,)).fetchone()
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    held = bytearray(path.read_bytes())
+    held[held.index(word, (page - 1) * size) + len(word) - 1] ^= 1
+    path.write_bytes(bytes(held))
+
+
+def test_a_release_that_an_index_hides_is_missed(tmp_path):
+    """What was charged is found by an index: one bit of it would leave a release out of lists and evidence."""
+    path = tmp_path / "people.ledger"
+    ledger = filled(path)
+    kept = ledger.head
+    ledger.close()
+    flipped(path, "ix_sfumato_row_kind", b"reserved")
+    found = Ledger(path).verify(kept)
+    assert not found and "The file itself is damaged" in found.problems[0]
+
+
+def test_a_damaged_file_is_called_damaged(tmp_path):
+    path = tmp_path / "people.ledger"
+    filled(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sfumato_row'").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    connection.close()
+    held = bytearray(path.read_bytes())
+    held[(page - 1) * size : (page - 1) * size + 8] = b"\xff" * 8
+    path.write_bytes(bytes(held))
+    with pytest.raises(DamagedLedger, match=r"was damaged, or changed by something else .* newest copy"):
+        Ledger(path).verify()
 
 
 def test_a_rolled_back_ledger_is_noticed_by_its_head(tmp_path):

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato import Noise, Pure, domain, local
-from sfumato.errors import LedgerError, ParameterError, SketchError
+from sfumato.errors import AccuracyWarning, LedgerError, ParameterError, SketchError
 from sfumato.local.collector.collection import DESCRIPTION
 from sfumato.local.collector.shards import MAGIC as SHARD
 from sfumato.local.sketch import MAGIC as SKETCH
@@ -126,6 +126,26 @@ class TestStreams:
         with pytest.raises(SketchError, match="twice"):
             server.merge(server)
         assert server.accepted == 40
+
+    def test_a_sketch_is_not_combined_with_itself(self) -> None:
+        """Nine times the same sketch claimed a third of its error."""
+        server, other = COLOURS.server(), COLOURS.server()
+        server.ingest(ROWS)
+        other.ingest(ROWS)
+        for given in ([server] * 9, [server, other, server]):
+            with pytest.raises(SketchError, match=r"count its reports twice.*give each one once"):
+                local.combine(given, ["red"])
+        # Two of a few reports may well be equal by chance, and are combined as they are merged.
+        assert local.combine([server, other], ["red"]).reports == 80
+
+    def test_copies_of_a_sketch_are_told(self, tmp_path: Path) -> None:
+        server = COLOURS.server()
+        server.ingest(reports(2000, plan=COLOURS))
+        copies = [local.load(server.save(tmp_path / "a.sketch")) for _ in range(2)]
+        with pytest.warns(AccuracyWarning, match="same counts of 2000 reports"):
+            local.combine(copies, ["red"])
+        with pytest.warns(AccuracyWarning, match="same counts of 2000 reports"):
+            copies[0].merge(copies[1])
 
 
 def forged(path: Path, counts: list[int], **head: Any) -> Path:

@@ -42,6 +42,7 @@ def test_strays_of_strong_items_leave_room(crowded, monkeypatch):
     assert len(found) >= len(crowd) + 3, f"{len(found)} with room, {len(crowd)} without"
 
 
+@pytest.mark.audit
 def test_one_pass_finds_strong_and_weak_items_alike(crowded, monkeypatch):
     """Strays of strong items would also fill the list of whole items, and a search that stops early would miss the rest."""
     server, values = crowded

@@ -9,14 +9,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sfumato import Concentrated, Pure, domain, local
-from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
+from sfumato.errors import AccuracyWarning, BudgetExceeded, LedgerError, ParameterError
 from sfumato.local import device as device_module
 from sfumato.local import trust
 from sfumato.local.plan import Plan
 from tests.local.test_browser import node, saved, site  # noqa: F401
 
 ITEMS = domain.text(max_bytes=2)
-DEAR = local.plan(users=10**6, spend=Pure(16), items=ITEMS, seed=bytes(32))
+with pytest.warns(AccuracyWarning, match=r"epsilon 8 on one plan, and this one takes 16.*at most Pure\(8\), or"):
+    DEAR = local.plan(users=10**6, spend=Pure(16), items=ITEMS, seed=bytes(32))
 FAIR = local.plan(users=10**6, spend=Pure(8), items=ITEMS, seed=bytes(32))
 WEEK = local.plan(users=10**6, spend=Pure(4), items=ITEMS, seed=bytes(32), reports=4)
 

@@ -12,17 +12,17 @@ import numpy as np
 from sfumato import ADD_REMOVE, Noise
 from sfumato.audit import Neighbours
 from sfumato.model.refined import ColumnBins
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedNormal
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.check import CheckedTables
 from sfumato.questions.synthesis.cuts import CutTables, Cutting
 from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables, SecondLook
-from sfumato.questions.synthesis.parts import Part
-from sfumato.questions.synthesis.prices import price_added
-from sfumato.questions.synthesis.stack import TableStack
 from sfumato.table.schema import Schema
+from sfumato.totals.tables.parts import Part
+from sfumato.totals.tables.prices import price_added
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload import Records, Space
 from sfumato.workload.records import Margins
 from tests.imputed import integers
@@ -64,6 +64,15 @@ LAPLACE = TableStack(
 )
 TWO_ROWS = TableStack(
     parts=(parity((0,), Fraction(2)), parity((0, 1), Fraction(2))), shown=("a", "b", "c"), rows=2, relation=ADD_REMOVE
+)
+
+MULTIPLIED = TableStack(
+    parts=tuple(
+        Part(columns, (2,) * len(columns), True, RoundedNormal(Fraction(4)), times)
+        for columns, times in (((0,), 2), ((1,), 1), ((0, 1), 1))
+    ),
+    shown=("a", "b"),
+    reads=frozenset("ab"),
 )
 
 CHOSEN = ChosenTables(
@@ -198,7 +207,7 @@ class NoiseBeforeTheChoice(SecondLook):
     def stack(self, ones: int, places: Any) -> TableStack:
         alone = super().stack(100, ()).parts[0].law.variance / 2  # type: ignore[attr-defined]
         taken = super().stack(ones, places)
-        laws = [DiscreteGaussian(alone * part._scale()) for part in taken.parts]
+        laws = [DiscreteGaussian(alone * part.scale()) for part in taken.parts]
         return replace(taken, parts=tuple(replace(p, law=law) for p, law in zip(taken.parts, laws, strict=True)))
 
 
@@ -235,6 +244,12 @@ def with_laws(stack: TableStack, factor: Fraction) -> TableStack:
     return replace(stack, parts=tuple(changed))
 
 
+def multiplied_alike(stack: TableStack) -> TableStack:
+    """Return integers that are all multiplied by the largest number, with noise for each by its own."""
+    most = max(part.times for part in stack.parts)
+    return replace(stack, parts=tuple(replace(part, times=most) for part in stack.parts))
+
+
 def as_if_added(stack: TableStack) -> TableStack:
     """Return noise that would fit if people only came and went: the sensitivity of ADD_REMOVE under REPLACE_ONE."""
     ratio = price_added(stack.parts) / stack.person_price
@@ -248,7 +263,7 @@ def as_if_added(stack: TableStack) -> TableStack:
 def unscaled(stack: TableStack) -> TableStack:
     """Return noise for real contrasts on integer ones: the product of the sizes is forgotten."""
     changed = [
-        replace(part, law=DiscreteGaussian(part.law.variance / part._scale()))  # type: ignore[attr-defined]
+        replace(part, law=DiscreteGaussian(part.law.variance / part.scale()))  # type: ignore[attr-defined]
         for part in stack.parts
     ]
     return replace(stack, parts=tuple(changed))
@@ -417,6 +432,32 @@ CASES = [
         pairs=replaced(BITS)[1:4],
         mutants={"half the noise": with_laws(LAPLACE, Fraction(1, 2))},
         tail=1e-3,
+    ),
+    PromiseCase(
+        name="contrasts that are multiplied to share one law, people and attributes",
+        spec_ids=("SY-RES", "AC-GAUSS"),
+        mechanism=MULTIPLIED,
+        pairs=[
+            (rows(TWO_BITS, (0, 0)), rows(TWO_BITS, (1, 1))),
+            (rows(TWO_BITS, (0, 0)), rows(TWO_BITS, (0, 1))),
+            Neighbours(rows(TWO_BITS, (0, 0)), rows(TWO_BITS, (1, 0)), frozenset("a")),
+            Neighbours(rows(TWO_BITS, (0, 0)), rows(TWO_BITS, (0, 1)), frozenset("b")),
+        ],
+        mutants={
+            "half the noise": replace(
+                MULTIPLIED,
+                parts=tuple(replace(part, law=RoundedNormal(Fraction(1))) for part in MULTIPLIED.parts),
+            ),
+            "all integers multiplied alike": multiplied_alike(MULTIPLIED),
+            "noise of a row more or less": replace(
+                MULTIPLIED,
+                parts=tuple(
+                    replace(part, law=RoundedNormal(4 * price_added(MULTIPLIED.parts) / MULTIPLIED.person_price))
+                    for part in MULTIPLIED.parts
+                ),
+            ),
+        },
+        tail=1e-4,
     ),
     PromiseCase(
         name="contrasts of two rows a person",

@@ -15,7 +15,8 @@ from sfumato.noise import RoundedNormal
 from sfumato.perturb import sensitivity
 from sfumato.publish.matrix import Factor, candidates
 from sfumato.publish.running import Claim, RunningTotals, least_noise
-from sfumato.publish.series import Segment, Series, band_factor
+from sfumato.publish.segments import Segment, band_factor
+from sfumato.publish.series import Series
 
 
 def test_the_matrix_is_that_of_the_page():
@@ -76,7 +77,7 @@ def test_noise_is_the_least_that_keeps_every_claim():
     assert kept[0] <= Fraction(1, 10) < kept[1]
     assert least_noise(4, [one], window=2)[0].band == 2
     with pytest.raises(ParameterError, match="too small"):
-        least_noise(4, [replace(one, rho=Fraction(1, 10**30))])
+        least_noise(4, [replace(one, most=Fraction(1, 10**30))])
 
 
 def totals(periods=6, rho="1/2"):

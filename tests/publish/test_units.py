@@ -24,6 +24,7 @@ from sfumato.publish.matrix import Factor
 from sfumato.publish.running import RunningTotals, least_noise
 from sfumato.publish.words import Reach, promise, said
 from sfumato.table.data import open_table
+from sfumato.table.engine import Source
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Totals
 from sfumato.table.periods import Span
@@ -235,3 +236,29 @@ def test_the_words_speak_of_as_many_periods_as_are_declared(reach, words):
     budget = Budget("none", units={"day": Concentrated("0.015")})
     assert words in promise(budget, "day", True, lambda unit: reach)[1]
     assert (promise(budget, "day", True, lambda unit: reach)[1] == "") is (words == "")
+
+
+def test_a_period_is_read_once_and_counts_what_its_rows_alone_would(monkeypatch):
+    """Ids come with the rows and nothing is copied inside the engine; the integers are those of the rows alone."""
+    schema = sf.Schema.from_toml(SCHEMA)
+    rows = [(person % 7, date(2026, 1, 1 + person % 3), "CH" if person % 2 else "DE") for person in range(90)]
+
+    def table(listed):
+        ids, days, countries = (list(column) for column in zip(*listed, strict=True))
+        return pyarrow.table({"id": ids, "at": pyarrow.array(days, pyarrow.date32()), "country": countries})
+
+    gauge = Basis(schema, None, ADD_REMOVE).gauge(Totals(("country",)))
+    day = date(2026, 1, 2)
+    with open_table(table([row for row in rows if row[1] == day]), schema) as alone:
+        wanted = gauge.read(alone)[0].tolist()
+    fetched, fetch = [], Source.fetched
+
+    def noted(self, query, most=None):
+        fetched.append(query)
+        return fetch(self, query, most)
+
+    monkeypatch.setattr(Source, "fetched", noted)
+    with open_table(table(rows), schema, span=Span("at", day, day)) as opened:
+        monkeypatch.setattr(Source, "stored", lambda *_: pytest.fail("copied"))
+        assert gauge.read(opened)[0].tolist() == wanted
+    assert sum("sfumato_person" in query.columns for query in fetched) == 1

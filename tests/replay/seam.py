@@ -38,7 +38,6 @@ from sfumato.questions.distribution.nodes import NodeTree
 from sfumato.questions.quantiles import JointQuantiles
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.questions.synopsis.binary import Rows
-from sfumato.questions.synthesis.stack import TableStack
 from sfumato.table import engine
 from sfumato.table.data import Table, open_table
 from sfumato.table.engine import Source
@@ -49,6 +48,7 @@ from sfumato.totals.found_keys import FoundGroups
 from sfumato.totals.private_keys import StableHistogram
 from sfumato.totals.rank_error import MeasuredCuts
 from sfumato.totals.sparse_noise import SparseNoise
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.records import Margins, Records
 from tests.replay.worlds import World, arrow
 

@@ -57,6 +57,16 @@ def test_guarantee_and_meter_are_those_of_the_ledger_word_for_word(ledger: Ledge
     assert (rounded(by_name["sex"].used.epsilon, up=True), by_name["sex"].percent) == ("0.5", 50)
 
 
+def test_a_pure_limit_is_shown_without_a_delta_and_others_with_theirs() -> None:
+    said = {
+        bound: threats(spent(Budget(bound), pure("1/10", "age"))).person.promise
+        for bound in (Pure(3), Concentrated("1/10"), Approximate(1, 1e-6))
+    }
+    assert said[Pure(3)].figure == "3"
+    assert all(one.figure.endswith(" at delta 1e-6") for one in list(said.values())[1:])
+    assert (said[Pure(3)].to_json()["epsilon"], said[Pure(3)].to_json()["delta"]) == ("3", "0")
+
+
 def test_linked_columns_are_one_line(report: ThreatReport) -> None:
     assert [row.attributes for row in report.attributes] == [("age", "born"), ("race",), ("sex",), ("hours",)]
 

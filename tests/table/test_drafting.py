@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -391,7 +392,7 @@ def test_a_draft_says_in_whole_words_what_to_fill_in(tmp_path: Path) -> None:
         "fill in earliest and latest",
         "fill in max_bytes",
         "from 0; fill in high",
-        "In Python draft.fill(age={'low': 0, 'high': 99}) fills in a column.",
+        "In Python draft.fill(weight={'low': 0, 'high': 99, 'step': '0.01'}) fills in a column.",
     ):
         assert said in text, said
     assert "if it is wrong, write category, text, integer, fixed, date, time or boolean." in text
@@ -405,3 +406,62 @@ def test_a_draft_says_in_whole_words_what_to_fill_in(tmp_path: Path) -> None:
 def test_the_number_of_rows_a_person_says_what_models_need(look: bool) -> None:
     said = sf.draft(pandas.DataFrame(VISITS), look=look).to_toml()
     assert "Models (`learn`) need rows_per_person = 1 here before the ledger is made." in said
+
+
+def _odd_frame() -> pandas.DataFrame:
+    return pandas.DataFrame(
+        {
+            "patient_id": [1.0, 2.0, None, 4.0] * 10,
+            "sex": ["F", "M"] * 20,
+            "stay": pandas.to_timedelta([3, 4] * 20, unit="D"),
+            "month": pandas.period_range("2024-01", periods=40, freq="M"),
+            "seen": pandas.date_range("2024-01-01", periods=40, tz="Europe/Berlin"),
+        }
+    )
+
+
+@pytest.mark.parametrize("look", [False, True])
+def test_columns_that_no_schema_reads_are_named_with_what_to_write_first(look: bool) -> None:
+    drafted = sf.draft(_odd_frame(), look=look)
+    for shown in (" ".join(str(drafted).split()), drafted.to_toml().replace("\n# ", " ")):
+        assert "Left out is stay: its type, timedelta64[" in shown
+        assert "write frame['stay'] = frame['stay'].dt.days first, or .dt.total_seconds()." in shown
+        assert "Left out is month: its type, period[M]," in shown
+        assert "write frame['month'] = frame['month'].dt.to_timestamp() first for its first day, or .astype(" in shown
+        assert "write frame['seen'] = frame['seen'].dt.tz_localize(None) first, which keeps the local time." in shown
+        assert "write frame['patient_id'] = frame['patient_id'].astype('Int64') first" in shown
+    assert set(drafted.record["columns"]) == {"sex", "seen"}
+    named = polars.DataFrame({"sex": ["F"] * 40, "stay": [timedelta(days=3)] * 40, "tags": [["a"]] * 40})
+    said = sf.draft(named, look=look).to_toml()
+    assert "polars.col('stay').dt.total_days()" in said
+    assert "Left out is tags: its type, array<string>, is none that a schema can describe; store it as text" in said
+
+
+def test_what_a_draft_says_to_write_first_is_enough_to_open_the_table() -> None:
+    frame = _odd_frame()
+    schema = sf.draft(frame, look=True).confirm().schema()
+    with pytest.raises(SchemaError, match=r"person column 'patient_id' is DOUBLE.*\.astype\('Int64'\) first"):
+        sf.curate(frame, schema, Pure(1))
+    frame["patient_id"] = frame["patient_id"].astype("Int64")
+    with pytest.raises(SchemaError, match=r"it has a time zone.*frame\['seen'\]\.dt\.tz_localize\(None\) first"):
+        sf.curate(frame, schema, Pure(1))
+    frame["seen"] = frame["seen"].dt.tz_localize(None)
+    assert sf.draft(frame, look=True).record["columns"]["seen"] == schema.to_json()["columns"]["seen"]
+    assert schema.to_json()["columns"]["seen"]["earliest"] == "2024-01-01", "a year of its own zone, not of UTC"
+    with sf.curate(frame, schema, Pure(1)) as curator:
+        assert curator.schema.names == ("sex", "seen")
+    stays = sf.Schema({"stay": sf.integers(0, 99)})
+    with pytest.raises(SchemaError, match=r"'stay' is timedelta64.*frame\['stay'\]\.dt\.days first"):
+        sf.curate(frame, stays, Pure(1))
+
+
+@pytest.mark.parametrize("look", [False, True])
+def test_a_person_in_the_index_is_said_to_be_there(look: bool) -> None:
+    frame = pandas.DataFrame(VISITS).set_index("patient_id")
+    todo = "'patient_id' is the index of the frame, which is not read; write frame = frame.reset_index() first."
+    assert todo in sf.draft(frame, look=look).to_toml()
+    with pytest.raises(SchemaError, match=r"to tell people apart: 'patient_id' is the index.*reset_index\(\) first"):
+        sf.draft(frame, look=look, person="patient_id")
+    with pytest.raises(SchemaError, match=r"what is no column: 'patient_id' is the index.*reset_index\(\) first"):
+        sf.curate(frame, sf.Schema({"sex": sf.categories("F", "M")}, person="patient_id"), Pure(1))
+    assert "index" not in sf.draft(pandas.DataFrame(VISITS), look=look).to_toml()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from inspect import signature
@@ -117,8 +117,12 @@ class Answer(Exports, Viewed):
 
     @property
     def value(self) -> Any:
-        """The private value: a number, or a `Frame` for questions with keys."""
-        return self.question.value(self.released)
+        """The private value: a number, or a `Frame` for questions with keys, which knows where nothing is known."""
+        found = self.question.value(self.released)
+        if not isinstance(found, Frame) or found.unknown:
+            return found
+        marks = {name: cells for name, cells in self.question.unknown(self.released).items() if name in found.columns}
+        return replace(found, unknown=marks, vouched=self.question.error_unit != "rank")
 
     if not TYPE_CHECKING:  # or every name would pass a type checker
 
@@ -134,6 +138,21 @@ class Answer(Exports, Viewed):
 
     def __getitem__(self, name: str) -> tuple[Any, ...]:
         return self.frame[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        raise ParameterError(
+            "An answer is a value with its error and its cost, so it is not gone through; write answer.to_pandas() for "
+            "a data frame, or answer.frame.rows() for its rows."
+        )
+
+    def __len__(self) -> int:
+        value = self.value
+        if hasattr(value, "__len__"):
+            return len(value)
+        raise ParameterError("This answer is no table, so it has no length; answer.value is what was released.")
+
+    def __bool__(self) -> bool:
+        return True
 
     def __float__(self) -> float:
         return float(self._single("float"))
@@ -207,7 +226,8 @@ class Answer(Exports, Viewed):
         """Return the answer as a table with its 95 % interval: each row on its own, or all of them `together`."""
         frame = self._framed(together)
         told = tuple(note for note in (self._covers(frame, together), *self.notes) if note)
-        return replace(frame, unknown=self.question.unknown(self.released), notes=told)
+        vouched = self.question.error_unit != "rank"
+        return replace(frame, unknown=self.question.unknown(self.released), vouched=vouched, notes=told)
 
     def _framed(self, together: bool) -> Frame:
         value = self.value

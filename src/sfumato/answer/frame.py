@@ -41,6 +41,8 @@ class Frame(Exports, Viewed):
     """Whether its rows are points of one curve, of which a few tell more than the first ones."""
     unknown: Mapping[str, tuple[bool, ...]] = field(default_factory=dict, kw_only=True, compare=False)
     """Of which cells nothing is known, by the name of their column, from what was released and what is public."""
+    vouched: bool = field(default=True, kw_only=True, compare=False)
+    """Whether something is known of all other cells; of quantiles it is not, since no count of rows is released."""
     unprinted: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
     """Columns that exports have and print leaves out, because another column tells the same in fewer letters."""
     notes: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
@@ -79,13 +81,16 @@ class Frame(Exports, Viewed):
     def to_arrow(self) -> Any:
         """Return an Arrow table; exact fractions become floats, and with one float in it a whole column does.
 
-        Of numbers that print leaves out where nothing is known of them, a last column says which are known.
+        Of numbers that print leaves out where nothing is known of them, a last column says which are known; where
+        nobody can vouch for the others, it says of which nothing is known, and is empty elsewhere.
         """
         import pyarrow
 
         columns = {name: _column(column) for name, column in self.columns.items()}
         for name, marks in self.unknown.items():
-            columns[f"{name}, known"] = pyarrow.array([not mark for mark in marks])
+            if self.vouched or any(marks):
+                told = True if self.vouched else None
+                columns[f"{name}, known"] = pyarrow.array([False if mark else told for mark in marks], pyarrow.bool_())
         return noted(pyarrow.table(columns), self.notes)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> Path:

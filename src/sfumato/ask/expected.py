@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 USUAL = Fraction(95, 100)
 USUAL_PEOPLE = 1000
 """So many people are thought of where their number is private."""
-AVERAGED = " if all rows count and groups are equally large, and by more if fewer rows do"
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,21 @@ def expected_of_totals(question: Question, prepared: Prepared, people: int | Non
     if not wide and not prepared.loss().person.is_zero:
         return Expected(wide, told="95 % of the time the noise does not move it at all.")
     averaged = any(part.power is not Power.COUNT for part in _parts(measure)) and question.kind != "Sum"
-    apart = measure.keys or measure.where != EVERY_ROW
-    return Expected(wide, "value", AVERAGED if averaged and apart else "")
+    return Expected(wide, "value", _assumed(prepared, measure, people) if averaged else "")
+
+
+def _assumed(prepared: Prepared, measure: Totals | People, people: int | None) -> str:
+    """Say for how many rows the error of a mean is foreseen, where that is not public."""
+    rows, groups = prepared.gauge.rows, math.prod(sizes(prepared.gauge.schema, measure.keys))
+    said = [f"there are {USUAL_PEOPLE:,} people"] if people is None else []
+    said += ["everybody has one row"] if rows > 1 else []
+    said += ["all rows count"] if measure.keys or measure.where != EVERY_ROW else []
+    said += [f"all {groups:,} groups are equally large"] if measure.keys else []
+    if not said:
+        return ""
+    listed = " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
+    fewer = f"by less if people have more rows (up to {rows} count), and by more if fewer rows do" if rows > 1 else ""
+    return f" if {listed}, {fewer or 'and by more if fewer rows do'}"
 
 
 def typical_release(prepared: Prepared, people: int | None) -> Released | None:

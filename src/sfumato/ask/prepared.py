@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, ClassVar
 
 from sfumato.answer import Released
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, Cost, Everything, Loss
+from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.data import Table
 from sfumato.table.gauge import Gauge
 
@@ -106,6 +108,10 @@ class Several(Mechanism):
         for mechanism in self.mechanisms[1:]:
             total = total + mechanism.loss()
         return total
+
+    def made_for(self) -> Iterator[tuple[Sensitivity, int]]:
+        """Yield what its parts are made for."""
+        return chain.from_iterable(mechanism.made_for() for mechanism in self.mechanisms)
 
     def run(self, exact: Sequence[Any], noise: Noise) -> tuple[Any, ...]:
         """Run each on its own input."""

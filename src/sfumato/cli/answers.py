@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,12 +93,33 @@ def learn_command(
 ) -> None:
     """Learn a private model of a column; --out keeps it, and `sfumato read MODEL "predict people.csv"` uses it.
 
+    Of two labels, predictions show the probability of the second; --with "linear(classes=no|yes)" says which that is.
+    Cells of TARGET that are none of its labels count as the first of them: --preview names it before anything is paid.
     The same as `sfumato query … "learn TARGET from FEATURES with LEARNER missing …"`.
     """
-    question = f"learn {target} from {features} with {learner}{f' missing {missing}' if missing else ''}"
+    names = _schema_names(schema)
+    about = f"learn {_quoted(target, names)} from {_quoted(features, names)}"
+    question = f"{about} with {learner}{f' missing {missing}' if missing else ''}"
     _check_files(question, schema, out, None, None, force=force)
     desk = _desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
     _show(_answered(desk, question, spend, preview=preview, as_json=as_json), out, None, None, as_json)
+
+
+def _schema_names(path: Path) -> tuple[str, ...]:
+    from sfumato.table.schema import Schema
+
+    return Schema.load(path).names
+
+
+def _quoted(listed: str, names: Collection[str]) -> str:
+    """Return columns that somebody listed in quotes where they are exactly names of a schema, whatever signs they hold.
+
+    >>> _quoted("rate %, age", ["rate %", "age"]), _quoted("a, b", ["a, b"]), _quoted('"rate %"', ["rate %"])
+    ('"rate %", "age"', '"a, b"', '"rate %"')
+    """
+    parts = [listed] if listed.strip() in names else listed.split(",")
+    known = [f'"{part.strip()}"' if part.strip() in names and '"' not in part else part.strip() for part in parts]
+    return ", ".join(known)
 
 
 def _desk(*opened: Any) -> Desk:
@@ -146,7 +168,7 @@ def refit_command(
 
 @guarded
 def read_command(
-    answer: Annotated[Path, typer.Argument(help="An answer, as `query --out answer.json` writes it.")],
+    answer: Annotated[Path, typer.Argument(help="An answer, as `query --out answer.json` or `learn --out` writes it.")],
     what: Annotated[
         str | None, typer.Argument(help="For example: rows 1000, table of age, predict people.csv.")
     ] = None,

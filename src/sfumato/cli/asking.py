@@ -192,7 +192,7 @@ def ask(
     with desk.open(described) as curator:
         if bound is not None and preview:
             seen = curator.preview(request.asked, bound, analyst=desk.analyst)
-            said = " ".join([seen.text, in_shell(seen.error), *divided(len(request.groups))])
+            said = " ".join([seen.text, in_shell(seen.error), *divided(len(request.groups), seen.expected)])
             loss = curator.loss(request.asked, bound)
             delta = told_at(curator, bound)
             return Found(loss, said, seen.fits, expected=seen.expected, free=seen.free, delta=delta)

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from sfumato.ledger import Ledger
 
 NO_END = "No end of the chain is shown, because none was verified."
+TALKS = (
+    "A conversation goes on, for nothing more, by `sfumato converse … --name NAME` with its columns and its spend; "
+    "`sfumato ledger give-up LEDGER NAME` ends it for good."
+)
 
 ledger_app = typer.Typer(
     help="Make and read the ledger of a population: its limits, and what has been used of them.",
@@ -204,4 +208,5 @@ def _shown(book: Ledger) -> str:
     history = book.history()
     listed = releases_table(history).text() if history else "Nothing was charged yet."
     end = f"End of the chain: {book.head}"
-    return "\n".join([book.guarantee_text(), METER, "", drawn.text(), *experts, "", listed, "", end])
+    talks = [TALKS] if any(entry.event.get("name") == "Conversation" for entry in history) else []
+    return "\n".join([book.guarantee_text(), METER, "", drawn.text(), *experts, "", listed, *talks, "", end])

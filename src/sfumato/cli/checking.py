@@ -56,19 +56,30 @@ def check_table(data: Any, schema: Schema, table: str | None = None) -> Check:
     opened = open_source(data, table=table)
     try:
         opened = readable(opened, schema)
-        check_columns(opened.table, schema)
+        check_columns(opened.table, schema, opened.kind)
         return _counted(opened.table, schema)
     finally:
         opened.close()
 
 
-def read_cells(data: Any, schema: Schema, table: str | None = None) -> tuple[int, dict[str, int]]:
-    """Return how many rows there are, and how many cells of each column say something that its domain holds."""
+@dataclass(frozen=True)
+class CellsRead:
+    """How many rows there are; of each column, how many cells it reads, and how many of those it moves to an end."""
+
+    rows: int
+    read: dict[str, int]
+    moved: dict[str, int]
+
+
+def read_cells(data: Any, schema: Schema, table: str | None = None) -> CellsRead:
+    """Return how many cells of each column say something that its domain holds, or that it moves into its range."""
     found = check_table(data, schema, table)
-    return found.rows, {
-        column.name: found.rows - column.missing - (column.outside if _listed(schema.domain(column.name)) else 0)
-        for column in found.columns
-    }
+    listed = {column.name: _listed(schema.domain(column.name)) for column in found.columns}
+    return CellsRead(
+        found.rows,
+        {one.name: found.rows - one.missing - (one.outside if listed[one.name] else 0) for one in found.columns},
+        {one.name: 0 if listed[one.name] else one.outside for one in found.columns},
+    )
 
 
 def _listed(domain: Domain) -> bool:

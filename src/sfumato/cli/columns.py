@@ -26,6 +26,8 @@ _PARTS = {
 }
 _WHOLE = ("max_bytes",)
 _SAID = re.compile(rf"\b({'|'.join(KEYS)})=(\S+)")
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:\.\d{3})+|(?:,\d{3})+)")
+_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
 _SPACE = "space"
 _NONE = "none"
 _WAYS = (*KEYS, "format")
@@ -54,8 +56,33 @@ def read_column(text: str) -> dict[str, Any]:
 def _checked(written: Mapping[str, Any]) -> dict[str, Any]:
     """Return a column without the signs that were taken off, checked as a schema checks it."""
     record = {key: value for key, value in written.items() if key not in KEYS or value != _NONE}
+    _require_plain(record)
     column_from_json(record)
     return record
+
+
+def _require_plain(record: Mapping[str, Any]) -> None:
+    """Refuse a number that is written as the cells are, with a decimal comma or signs between thousands."""
+    swapped = record.get("decimal") == "," or record.get("thousands") == "."
+    for key in ("low", "high", "step"):
+        text = record.get(key)
+        if record["type"] not in ("integer", "fixed") or not isinstance(text, str):
+            continue
+        whole = re.sub("[.,]", "", text)
+        if _GROUPED.fullmatch(text) and ("," in text or swapped or record["type"] == "integer"):
+            small = text.replace(",", ".") if text.count(".") + text.count(",") == 1 else ""
+            other = small.rstrip("0").removesuffix(".") if small.endswith("000") else f"{small}0"
+            meant = f", or {other} if that is meant" if small and record["type"] == "fixed" else ""
+            raise ParameterError(
+                f"{text} can be read in two ways; numbers of a schema have a point before their decimals and nothing "
+                f"between thousands: write {whole}{meant}."
+            )
+        if _COMMA.fullmatch(text):
+            plain = text.replace(".", "").replace(",", ".")
+            raise ParameterError(
+                f"Numbers of a schema have a point before their decimals, whatever cells have; write {plain} in place "
+                f"of {text}."
+            )
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -85,8 +112,13 @@ def corrected(text: str, before: Mapping[str, Any]) -> tuple[dict[str, Any], str
     'decimal=,'
     """
     first = text.strip().partition(" ")[0].lower()
-    bare = before["type"] == "category" and "," in text and first not in (*_PARTS, "category")
-    written = _parsed(f"category {text}" if bare else text)
+    known = first in (*_PARTS, "category")
+    listed = before["type"] == "category" and "," in text and not known
+    ranged = "low" in _PARTS.get(before["type"], ()) or "earliest" in _PARTS.get(before["type"], ())
+    ends = ranged and not known and len(text.split()) > 1 and all(part[:1] in "+-.0123456789" for part in text.split())
+    written = _parsed(f"{before['type']} {text}" if listed or ends else text)
+    if ends and "step" in before and before["step"] != FILL:
+        written.setdefault("step", before["step"])
     same = written["type"] == before["type"]
     kept = {key: before[key] for key in _WAYS if same and key in before and key not in written}
     undecided = [key for key, value in kept.items() if value == FILL]

@@ -33,6 +33,11 @@ class Talk:
     progress: Progress | None = None
 
     @property
+    def counted(self) -> str:
+        """What shares are of: people where each has one row, rows elsewhere."""
+        return self.replies[0].counted if self.replies else "people"
+
+    @property
     def frame(self) -> Frame:
         """One row for each condition."""
         return Frame(
@@ -41,7 +46,7 @@ class Talk:
                 "condition": tuple(self.conditions),
                 "share": tuple(reply.value for reply in self.replies),
                 "error": tuple(reply.error for reply in self.replies),
-                "people": tuple(reply.count for reply in self.replies),
+                self.counted: tuple(reply.count for reply in self.replies),
                 "answered from": tuple(reply.source for reply in self.replies),
             },
         )
@@ -63,7 +68,7 @@ class Talk:
             return "Nothing was asked."
         assert self.progress is not None
         left = f"{self.progress.corrected} corrections paid for so far, {self.progress.left} left; name: {self.name}"
-        return f"{drawn(self.frame, 'Replies: a share of the people, and how far it may be off')}\n{left}"
+        return f"{drawn(self.frame, f'Replies: a share of the {self.counted}, and how far it may be off')}\n{left}"
 
 
 def converse(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.durable import UNREADABLE
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -15,8 +16,15 @@ if TYPE_CHECKING:
 DECODING = (
     "Decoding; a search for popular items usually takes 5 to 40 seconds of one core, and longer on a busy machine."
 )
-"""What is said, once, where no bar can be drawn."""
+"""What is said, once, where no bar can be drawn and popular items are searched for."""
 _PARQUET = (".parquet", ".pq")
+
+
+def patience(plan: Plan, estimate: Path | None = None) -> str:
+    """Return what is said of a decoding that takes long: nothing where a list or a mean is read, which is quick."""
+    from sfumato.local.listed import ListMethod
+
+    return "" if estimate is not None or isinstance(plan.method, ListMethod) else DECODING
 
 
 def merged(places: Sequence[Path], plan: Plan | None, ids: bool) -> tuple[Server, Intake]:
@@ -36,6 +44,8 @@ def merged(places: Sequence[Path], plan: Plan | None, ids: bool) -> tuple[Server
         "Parquet files": [path for path in paths if path.suffix.lower() in _PARQUET],
     }
     kinds["sketches"] = [path for path in paths if not any(path in group for group in kinds.values())]
+    for path in kinds["sketches"]:
+        _require_sketch(path)
     _require_one_kind({name: group for name, group in kinds.items() if group})
     if kinds["sketches"]:
         return _sketches(kinds["sketches"])
@@ -101,19 +111,38 @@ def _sketches(paths: list[Path]) -> tuple[Server, Intake]:
     """Add sketches up; they hold no ids, so whoever names them vouches that no report is in two of them."""
     from sfumato.local import Intake, load
 
-    for path in paths:
-        if not path.is_file():
-            raise ParameterError(f"{str(path)!r} is no collection, sketch or Parquet file; write another path.")
-        with path.open("rb") as file:
-            if file.read(1) == b"{":
-                raise ParameterError(
-                    f"{path.name!r} is a plan, or reports that were not collected yet; collect reports with `sfumato "
-                    "local collect`, and name the directory that it made."
-                )
     first, *others = (load(path) for path in paths)
     for server in others:
         first.merge(server)
     return first, Intake(first.accepted, refused=first.refused)
+
+
+def _require_sketch(path: Path) -> None:
+    """Refuse what is no sketch by its first sign, and say what it is."""
+    if not path.is_file():
+        raise ParameterError(f"{str(path)!r} is no collection, sketch or Parquet file; write another path.")
+    with path.open("rb") as file:
+        if file.read(1) != b"{":
+            return
+    if _is_plan(path):
+        raise ParameterError(
+            f"{path.name!r} is a plan, not a collection or a sketch; name the directory that `sfumato local collect` "
+            "made, which knows its plan (--plan goes with Parquet files)."
+        )
+    raise ParameterError(
+        f"{path.name!r} holds reports that were not collected yet; collect them with `sfumato local collect`, and name "
+        "the directory that it made."
+    )
+
+
+def _is_plan(path: Path) -> bool:
+    import json
+
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except UNREADABLE:
+        return False
+    return isinstance(record, dict) and {"users", "method", "seed"} <= set(record)
 
 
 @dataclass(frozen=True)
@@ -196,11 +225,15 @@ def decoded(
     """Ask a sketch for what its plan asks, or about the items of a public list."""
     from sfumato.local.listed import ListMethod, MeanMethod
 
-    listed = isinstance(server.plan.method, ListMethod)
-    if (candidates is not None and listed) or (estimate is not None and isinstance(server.plan.method, MeanMethod)):
+    if isinstance(server.plan.method, MeanMethod) and (candidates is not None or estimate is not None):
         raise ParameterError(
-            "--candidates and --estimate are about items that were not listed in the plan, and this one asks for "
-            f"{'a mean' if isinstance(server.plan.method, MeanMethod) else 'a list of its own'}; leave them out."
+            "--candidates and --estimate are about items, and this plan asks for a mean, which has none; leave them "
+            "out."
+        )
+    if isinstance(server.plan.method, ListMethod) and candidates is not None:
+        raise ParameterError(
+            "--candidates is a list for a plan that searches, and this one has a list of its own, all of which is "
+            "shown without it; leave it out, or name some items of the plan's list with --estimate."
         )
     if candidates is not None and estimate is not None:
         raise ParameterError(

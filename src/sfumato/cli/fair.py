@@ -82,7 +82,8 @@ def audit_command(
         if html is not None:
             report.save(html)
     cautions = [str(warning.message) for warning in caught if issubclass(warning.category, FairnessWarning)]
-    record = {**report.to_json(), "warnings": cautions}
+    record = report.to_json()
+    record["warnings"] = [*cautions, *record["warnings"]]
 
     def text() -> str:
         written = [] if html is None else [f"Wrote {html}."]

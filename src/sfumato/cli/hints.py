@@ -25,6 +25,10 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"interval\(0\.95, together=True\) holds", "with --together they hold"),
     (rf"make a ledger with {_BOUND}, which pays", r'make a ledger by ledger create --person "\1", which pays'),
     (rf"spend={_BOUND}", r'--spend "\1"'),
+    (r"ask them at once with curator\.answer",
+     "ask each as `sfumato query … \"count where …\"`, or all counts of some columns at once as `sfumato query … "
+     "\"tables 2 of COLUMN, COLUMN\"`"),
+    (r"write curator\.synthesize\(…\)", "ask `sfumato query … \"synthesize COLUMN, COLUMN\"`"),
     (r"write keys='private'", "add 'found privately'"),
     (r"keys='private'", "'found privately'"),
     (r"ledger\.fail\('([^']*)'\)", r"`sfumato ledger give-up LEDGER \1`"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,7 +39,7 @@ Format = Annotated[str | None, typer.Option(help="json, binary or reports; by de
 @guarded
 def plan_command(
     *,
-    users: Annotated[int, typer.Option(help="How many devices will report.")],
+    users: Annotated[str, typer.Option(help="How many devices will report, for example 150000.")],
     spend: Annotated[
         str | None, typer.Option(help="What a device may lose by all its reports, for example Pure(4).")
     ] = None,
@@ -60,7 +62,7 @@ def plan_command(
         str | None, typer.Option(help="Numbers whose mean is asked: fixed(0, 60, 0.5), integers(0, 60).")
     ] = None,
     reports: Annotated[int, typer.Option(help="How many reports a device sends.")] = 1,
-    wanted: Annotated[str | None, typer.Option(help="The share you want to find, for example 0.001.")] = None,
+    wanted: Annotated[str | None, typer.Option(help="The share you want to find, for example 0.001 or 0.1%.")] = None,
     method: Annotated[str, typer.Option(help="auto, soft, prefix, treehist, expander or bitstogram.")] = "auto",
     false_items: Annotated[
         float | None, typer.Option(help="The chance of a listed item that nobody holds; by default 0.05.")
@@ -73,17 +75,44 @@ def plan_command(
 
     if out is not None and out.exists():
         raise ParameterError(f"{str(out)!r} exists already and is not overwritten; write another name after --out.")
-    options: dict[str, Any] = {"reports": reports, "wanted": wanted, "method": method, "false_items": false_items}
+    people, share = _users(users), None if wanted is None else _share(wanted)
+    options: dict[str, Any] = {"reports": reports, "wanted": share, "method": method, "false_items": false_items}
     options |= {**_asked(items, candidates, numbers), **_spent(spend, central, honest)}
     with watched("Planning"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AccuracyWarning)
-        made = local.plan(users=users, **options)
+        made = local.plan(users=people, **options)
     if out is not None:
         made.save(out)
     cautions = [str(one.message) for one in caught if issubclass(one.category, AccuracyWarning)]
     written = [] if out is None else [f"Wrote {out}."]
     text = "\n".join([*(f"Warning: {caution}" for caution in cautions), str(made), *written])
     emit(_described(made, cautions), lambda: text, as_json)
+
+
+def _users(text: str) -> int:
+    """Return a number of devices; one that is written with points or commas is told without them."""
+    try:
+        return int(text)
+    except ValueError:
+        grouped = re.fullmatch(r"\d{1,3}(?:[.,' ]\d{3})+", text.strip())
+        example = re.sub(r"\D", "", text) if grouped else "150000"
+        raise ParameterError(
+            f"--users is a whole number in digits alone, and {text[:40]!r} is none; write --users {example}."
+        ) from None
+
+
+def _share(text: str) -> Fraction:
+    """Return a share that is written as 0.005, 1/200 or 0.5%."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        share = Fraction(number.strip()) / (100 if percent else 1)
+    except (ValueError, ZeroDivisionError):
+        share = Fraction(0)
+    if rest or not 0 < share < 1:
+        raise ParameterError(
+            f"--wanted is a share between 0 and 1, and {text[:40]!r} is none; write for example 0.005 or 0.5%."
+        )
+    return share
 
 
 def _asked(items: str | None, candidates: Path | None, numbers: str | None) -> dict[str, Any]:
@@ -253,14 +282,15 @@ def decode(
     as_json: Json = False,
 ) -> None:
     """Merge what was collected, and say which items are popular and how popular."""
-    from sfumato.cli.decoding import DECODING, decoded, merged
+    from sfumato.cli.decoding import decoded, merged, patience
     from sfumato.local import read_plan
 
     for path, endings in ((plot, (".svg", ".png")), (html, (".html",))):
         if path is not None and path.suffix.lower() not in endings:
             raise ParameterError(f"{path.name!r} does not end in {' or '.join(endings)}; write another name.")
-    with watched("Decoding", piped=DECODING):
+    with watched("Reading what was collected"):
         server, intake = merged(places, None if plan is None else read_plan(plan), ids)
+    with watched("Decoding", piped=patience(server.plan, estimate)):
         if save is not None:
             server.save(save)
         found = decoded(server, intake, false_items, candidates=candidates, estimate=estimate)

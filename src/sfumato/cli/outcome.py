@@ -12,7 +12,7 @@ from typing import Any, ParamSpec
 import typer
 
 from sfumato.cli.hints import in_shell
-from sfumato.errors import AccuracyWarning, BudgetExceeded, FitError, SfumatoError, Unfinished
+from sfumato.errors import AccuracyWarning, BudgetExceeded, DamagedLedger, FitError, SfumatoError, Unfinished
 
 REFUSED = 1
 BAD_INPUT = 2
@@ -40,6 +40,10 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
                 command(*arguments, **options)
         except BudgetExceeded as refusal:
             raise failed(str(refusal), REFUSED, as_json=as_json, command=name) from refusal
+        except DamagedLedger as damaged:
+            from sfumato.serve.wire import told
+
+            raise failed(told(damaged), CHECK_FAILED, as_json=as_json, command=name) from damaged
         except (Unfinished, FitError) as begun:
             raise failed(str(begun), UNFINISHED, as_json=as_json, command=name) from begun
         except (SfumatoError, OSError) as problem:

@@ -93,9 +93,9 @@ def status(file: File, today: Today = None, as_json: Json = False) -> None:
 def verify(file: File, as_json: Json = False) -> None:
     """Work everything out again: the ledger's chain and sums, one answer a period, every file."""
     found = _load(file).verify()
-    record = {"periods": found.periods, "files": found.files, "problems": list(found.problems)}
+    record = {"periods": found.periods, "files": found.files, "problems": list(found.problems), "notes": found.notes}
     said = f"{found.periods} periods and {found.files} files are as they were stored."
-    emit(record, lambda: "\n".join(found.problems) or said, as_json)
+    emit(record, lambda: "\n".join([*(found.problems or (said,)), *found.notes]), as_json)
     if not found:
         raise typer.Exit(CHECK_FAILED)
 
@@ -111,7 +111,7 @@ def _told(done: Sequence[Period], as_json: bool) -> None:
 
 
 def _listed(periods: Sequence[Period]) -> str:
-    return "\n".join(f"{one.unit} {one.name}: {one.state}" for one in periods)
+    return "\n".join(f"{one.unit} {one.name}: {one.state}" + (f". {one.note}" if one.note else "") for one in periods)
 
 
 def _day(text: str | None) -> date | None:

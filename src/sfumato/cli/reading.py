@@ -74,7 +74,9 @@ def load_answer(path: Path) -> Answer:
     from sfumato.questions import question_from_json
 
     try:
-        record = json.loads(read_bytes(path, "file that `sfumato query … --out answer.json` wrote"))
+        record = json.loads(
+            read_bytes(path, "file that `sfumato query … --out answer.json` or `sfumato learn … --out` wrote")
+        )
         schema = Schema.from_json(record["schema"])
         question = question_from_json(record["question"], schema)
         event = record["event"]
@@ -88,7 +90,8 @@ def load_answer(path: Path) -> Answer:
         )
     except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError):
         raise ParameterError(
-            f"{str(path)!r} is no answer that can be read from; write one with `sfumato query … --out answer.json`."
+            f"{str(path)!r} is no answer that can be read from; write one with `sfumato query … --out answer.json`, or "
+            "a model with `sfumato learn … --out model.json`."
         ) from None
 
 
@@ -211,7 +214,7 @@ def _predict(rule: Learned, _: list[str], what: str) -> Reading:
             raise ParameterError(f"{path.name!r} has a column {name!r} already; rename it or leave it out.")
     for name, column in told.items():
         rows = rows.append_column(name, pyarrow.array(column))
-    return Reading(rows, f"Predicted: {rule}")
+    return Reading(rows, f"Predicted: {rule}", notes=_shown_label(rule))
 
 
 def _predictions(rule: Learned, rows: Any) -> dict[str, list[Any]]:
@@ -222,6 +225,19 @@ def _predictions(rule: Learned, rows: Any) -> dict[str, list[Any]]:
         shown = range(1 if len(rule.classes) == 2 else 0, len(rule.classes))
         told |= {f"probability of {rule.classes[place]}": chances[:, place].tolist() for place in shown}
     return told
+
+
+def _shown_label(rule: Learned) -> tuple[str, ...]:
+    """Say of two labels whose probability is shown, and how the other one is."""
+    if not hasattr(rule, "predict_proba") or len(rule.classes) != 2:
+        return ()
+    first, second = rule.classes
+    # Truth values have one order.
+    other = f'; a model that is learned with --with "linear(classes={second}|{first})" shows it'
+    return (
+        f"The probability is that of {second}, the second of the two labels; that of {first} is what is left to 1"
+        f"{'' if isinstance(second, bool) else other}.",
+    )
 
 
 def _rows(path: Path) -> Any:

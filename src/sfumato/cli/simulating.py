@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.cli.decoding import DECODING, Decoded, decoded
+from sfumato.cli.decoding import Decoded, decoded, patience
 from sfumato.cli.items import CHUNK, counted_items, item_chunks, item_lines
 from sfumato.errors import ParameterError
+from sfumato.local.collector.intake import many
+from sfumato.local.listed import ListMethod
 from sfumato.local.means import ends
 from sfumato.show.views import readable
 
@@ -77,9 +79,7 @@ class Simulated:
             return "No number fits the plan, so what is shown is noise."
         low, high = self.found.interval
         within = "holds" if low <= self.mean <= high else "misses"
-        return (
-            f"In truth the mean of the numbers that fit is {readable(self.mean, high - low)}: the interval {within} it."
-        )
+        return f"In truth the mean of the numbers that fit is {readable(self.mean)}: the interval {within} it."
 
     def _items_beside(self) -> list[str]:
         from sfumato.local.popular import line
@@ -97,8 +97,9 @@ class Simulated:
         above = [pair for pair in self.missed() if pair[1] >= self.plan.detectable]
         said = ", ".join(f"{line(item)} ({share:.3%})" for item, share in self.missed()[:5])
         parts.append(
-            f"{len(above)} items of {self.plan.detectable:.3%} or more were missed; a plan for {self.plan.users} users "
-            f"finds each with probability 90 %, and here were {self.devices}."
+            f"{many(len(above), 'item')} of {self.plan.detectable:.3%} or more {'was' if len(above) == 1 else 'were'} "
+            f"missed; a plan for {many(self.plan.users, 'user')} finds each with probability 90 %, and here were "
+            f"{self.devices}."
         )
         if said:
             parts.append(f"The most popular ones not found: {said}.")
@@ -112,18 +113,22 @@ class Simulated:
         from sfumato.local.popular import line
 
         said = ", ".join(f"{line(item)} ({count / self.devices:.3%})" for item, count in self.unfit.most_common(3))
-        many = (
-            f"{self.unfit.total()} devices ({self.unfit.total() / self.devices:.3%}) hold what does not fit the plan "
-        )
+        total = self.unfit.total()
+        held = f"{many(total, 'device')} ({total / self.devices:.3%}) {'holds' if total == 1 else 'hold'} what"
         if self.found.kind == "mean":
             low, high = ends(self.plan)
             return (
-                f"{many}and sent noise, which counts as {(low + high) / 2:g}, the middle of the range: {said}. Round "
-                "numbers and cut them to the range on the device, or plan for a wider range."
+                f"{held} does not fit the plan and sent noise, which counts as {(low + high) / 2:g}, the middle of "
+                f"the range: {said}. Round numbers and cut them to the range on the device, or plan for a wider range."
+            )
+        if isinstance(self.plan.method, ListMethod):
+            return (
+                f"{held} is not on the plan's list and sent noise, so it counts nowhere: {said}. Add it to the list, "
+                'or add a candidate "other" that devices report in place of all that is not on it.'
             )
         return (
-            f"{many}and sent noise, so it cannot be found: {said}. Shorten it on the device, or plan for such items, "
-            "too."
+            f"{held} does not fit the plan and sent noise, so it cannot be found: {said}. Shorten it on the device, or "
+            "plan for such items, too."
         )
 
 
@@ -146,7 +151,7 @@ def simulated(plan: Plan, items: str, counted: bool, seed: int | None) -> Simula
                 step(part)
     if not truth:
         raise ParameterError(f"{items!r} holds no items; write one a line.")
-    with watched("Decoding", piped=DECODING):
+    with watched("Decoding", piped=patience(plan)):
         return Simulated(plan, decoded(server, Intake(server.accepted)), truth, unfit)
 
 

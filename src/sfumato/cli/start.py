@@ -27,8 +27,10 @@ from sfumato.table.schema import Schema
 Read = TypeVar("Read")
 
 USUAL = Pure(3)
+DROP = "drop"
 FAR_FEWER = 0.9
-"""A corrected column that reads less than this part of the cells that the proposal reads is asked about."""
+"""A corrected column that reads less than this part of the cells that the proposal reads, or that holds less than this
+part of what it reads in its range, is asked about."""
 SHARE = 10
 """The first answer takes this part of the limit."""
 
@@ -121,24 +123,29 @@ def _people(drafted: Draft) -> Draft:
     return drafted.fill(person=person, rows_per_person=rows)
 
 
-def _columns(drafted: Draft) -> Draft:
+def _columns(drafted: Draft, typed: Mapping[str, Any] | None = None) -> Draft:
+    """Ask about every column; what was `typed` before is what Enter keeps, and a column that is none of it was dropped.
+
+    Whoever then corrects a range has the proposal's way of writing numbers again, not one that read nothing.
+    """
     typer.echo(f"\nNow the columns: Enter keeps what is proposed, drop leaves one out, or write it: {GRAMMAR}")
     for name, column in drafted.record["columns"].items():
         for said in with_bins_later(drafted.notes.get(name, ())):
             typer.echo(f"  {said}")
-        is_open = any(True for _ in unfilled(column))
+        now = column if typed is None else typed.get(name)
+        is_open = now is column and any(True for _ in unfilled(column))
         told = f"{name} ({column['type']}, to be described)" if is_open else name
-        usual = None if is_open else column_text(column)
-        drafted = _asked(told, _Column(drafted, name, column).read, usual, example_of(column["type"]))
+        usual = DROP if now is None else None if is_open else column_text(now)
+        drafted = _asked(told, _Column(drafted, name, column, now).read, usual, example_of(column["type"]))
     return drafted
 
 
 def _columns_that_read(place: str, proposed: Draft, table: str | None) -> Draft:
     """Ask about the columns; with consent to look, say what they read, and ask anew where much would be lost."""
-    while True:
-        drafted = _columns(proposed)
-        if not proposed.looked or _reads_enough(place, proposed, drafted, table):
-            return drafted
+    drafted = _columns(proposed)
+    while proposed.looked and not _reads_enough(place, proposed, drafted, table):
+        drafted = _columns(proposed, drafted.record["columns"])
+    return drafted
 
 
 def _reads_enough(place: str, proposed: Draft, drafted: Draft, table: str | None) -> bool:
@@ -146,19 +153,35 @@ def _reads_enough(place: str, proposed: Draft, drafted: Draft, table: str | None
     columns = drafted.record["columns"]
     if not columns:
         return True  # the schema says what is wrong with that
-    rows, found = read_cells(place, _only(columns), table)
-    said = ", ".join(f"{name} {count:,}" for name, count in found.items())
-    typer.echo(f"\nOf {rows:,} cells each column can read: {said}. (Private, for your eyes.)")
+    found = read_cells(place, _only(columns), table)
+    said = ", ".join(f"{name} {count:,}" for name, count in found.read.items())
+    typer.echo(f"\nOf {found.rows:,} cells each column can read: {said}. (Private, for your eyes.)")
+    if moved := ", ".join(f"{name} {count:,}" for name, count in found.moved.items() if count):
+        typer.echo(f"  Outside of their range, so that they count as its nearest end: {moved}. (Private, too.)")
     changed = {
         name: column
         for name, column in proposed.record["columns"].items()
         if name in columns and column != columns[name] and not any(True for _ in unfilled(column))
     }
-    before = read_cells(place, _only(changed), table)[1] if changed else {}
-    lost = [name for name, count in before.items() if found[name] < FAR_FEWER * count]
+    if not changed:
+        return True
+    before = read_cells(place, _only(changed), table)
+    lost = [name for name, count in before.read.items() if found.read[name] < FAR_FEWER * count]
     for name in lost:
-        typer.echo(f"  {name} reads {found[name]:,} cells as you wrote it, and {before[name]:,} as it was proposed.")
-    return not lost or _yes("Go on nevertheless? (No asks about the columns again.)", default=False)
+        typer.echo(
+            f"  {name} reads {found.read[name]:,} cells as you wrote it, and {before.read[name]:,} as it was proposed."
+        )
+    cut = [
+        name
+        for name, count in before.moved.items()
+        if found.moved[name] > max(count, (1 - FAR_FEWER) * found.read[name])
+    ]
+    for name in cut:
+        typer.echo(
+            f"  {name} has {found.moved[name]:,} cells outside of the range as you wrote it, and "
+            f"{before.moved[name]:,} as it was proposed."
+        )
+    return not (lost or cut) or _yes("Go on nevertheless? (No asks about the columns again.)", default=False)
 
 
 def _only(columns: Mapping[str, Any]) -> Schema:
@@ -173,14 +196,17 @@ class _Column:
     drafted: Draft
     name: str
     column: Mapping[str, Any]
+    now: Mapping[str, Any] | None
 
     def read(self, text: str) -> Draft:
         """Return the draft with the column as it was, without it, or described anew."""
-        if text.lower() == "drop":
+        if text.lower() == DROP:
             return self.drafted.drop(self.name)
-        if not any(True for _ in unfilled(self.column)) and text == column_text(self.column).strip():
-            return self.drafted
-        described, kept = corrected(text, self.column)
+        kept = ""
+        if self.now and not any(True for _ in unfilled(self.now)) and text == column_text(self.now).strip():
+            described = dict(self.now)
+        else:
+            described, kept = corrected(text, self.column)
         if kept:
             typer.echo(f"  Kept from the proposal: {kept}. (unit=none, say, takes one off.)")
         listed = {**self.drafted.record["columns"], self.name: described}
@@ -281,7 +307,14 @@ def _asked(question: str, read: Callable[[str], Read], usual: str | None = None,
 
 
 def _yes(question: str, default: bool) -> bool:
-    return bool(typer.confirm(question, default=default))
+    """Ask until the answer is yes or no; an empty line is the usual one."""
+    said = {"y": True, "yes": True, "n": False, "no": False, "": default}
+    suffix = " [Y/n]: " if default else " [y/N]: "
+    while True:
+        text = str(typer.prompt(question, default="", show_default=False, prompt_suffix=suffix)).strip().lower()
+        if text in said:
+            return said[text]
+        typer.echo("  Write y for yes or n for no.")
 
 
 def _count(text: str) -> int:

@@ -57,6 +57,8 @@ def foreseen(basis: Basis, asked: Asked, spend: Bound, seen: Preview, limit: Bou
     if len(found) > 1 and seen.fits:  # what is refused tells nothing
         text = f"{text} {asked.total(spend, limit)}"
     text = " ".join([text, *dict.fromkeys(said for question in asked.questions if (said := question.taken()))])
+    # What a question counts cells as, beside the schema, is something to know before it is paid for.
+    text = " ".join([text, *dict.fromkeys(said for one in asked.prepared for said in one.told.values() if said)])
     errors = tuple(_said(asked, found, largest))
     return Foreseen(seen.fits, seen.breaks, seen.closes, text, seen.free, expected=largest, errors=errors)
 

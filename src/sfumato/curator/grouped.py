@@ -19,6 +19,7 @@ from sfumato.table.predicate import EVERY_ROW, NO_ROW, Predicate, codes_between,
 from sfumato.table.where import read_where
 
 if TYPE_CHECKING:
+    from sfumato.ask.expected import Expected
     from sfumato.ask.question import Where
     from sfumato.show import Drawing
     from sfumato.table.schema import Schema
@@ -86,11 +87,18 @@ def rules_of(by: Sequence[str], where: Where, schema: Schema) -> Rules:
     return Rules(said, tuple(schema.base(name) for name in by))
 
 
-def divided(groups: int) -> tuple[str, ...]:
-    """Say that the groups of quantiles share the spend; counts, sums and means by group do not."""
+def divided(groups: int, expected: Expected | None = None) -> tuple[str, ...]:
+    """Say that the groups of quantiles share the spend; counts, sums and means by group do not.
+
+    A rank error that is expected is compared with the rows of a group, if all were equally large.
+    """
     if groups < 2:
         return ()
+    each = None if expected is None or expected.rows is None else expected.rows // groups
+    nothing = each is not None and expected is not None and 2 * expected.size >= each
+    told = ", and their values would tell nothing" if nothing else ""
     return (
+        *(() if each is None else (f"If all groups were equally large, each had at most {each:,} rows{told}.",)),
         f"The spend is divided evenly over {groups} groups, because each group's quantiles are drawn on "
         "their own; counts, sums and means by group need no division. Fewer groups, or a larger spend, give smaller "
         "rank errors.",

@@ -16,6 +16,7 @@ from sfumato.privacy import Bound, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.table.data import Table, open_table
 from sfumato.table.database import Database, load
+from sfumato.table.drafting import Draft
 from sfumato.table.own import open_database
 from sfumato.table.resources import STORAGE_LEVELS, Resources
 from sfumato.table.schema import Schema
@@ -119,13 +120,18 @@ def _given(ledger: Ledger, schema: Schema, relation: Relation | None, rest: Sequ
     return ledger
 
 
-def _schema(schema: Schema | Database | Mapping[str, Any] | str | Path) -> Any:
+def _schema(schema: Any) -> Any:
     if isinstance(schema, (Schema, Database)):
         return schema
     if isinstance(schema, (str, Path)):
         return load(schema)
     if isinstance(schema, Mapping):
         return Schema(schema)
+    if isinstance(schema, Draft):
+        compared = ", once its candidates are compared with what is publicly known," if schema.looked else ""
+        filled = f" {schema.to_do}" if schema.missing else ""
+        line = f"draft{'.confirm()' if schema.looked else ''}.schema()"
+        raise SchemaError(f"A draft is no schema yet; write {line}{compared} and give that to curate.{filled}")
     raise SchemaError(f"A schema is a Schema or the path of a TOML file, not {type(schema).__name__}.")
 
 

@@ -196,9 +196,16 @@ def _method(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _pairs(text: str, example: str) -> dict[str, Any]:
-    found = {}
+    found: dict[str, Any] = {}
     for part in re.findall(r'(?:"[^"]*"|[^,"])+', text):
         name, equals, value = part.partition("=")
+        before = list(found.items())[-1:]
+        if not equals and part.strip().isdecimal() and before and isinstance(before[0][1], int):
+            told = f"{before[0][0]}={before[0][1]}"
+            raise ParameterError(
+                f"Settings are divided by commas, and numbers have a point; write {told}.{part.strip()} in place of "
+                f"{told},{part.strip()}."
+            )
         if not equals or not name.strip() or not value.strip():
             raise ParameterError(f"A setting is written as in {example}, and {part.strip()[:60]!r} is not.")
         found[name.strip().strip('"')] = _value(value.strip())

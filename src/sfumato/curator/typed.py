@@ -10,11 +10,11 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sfumato.curator.phrases import EXAMPLES, Phrase, after_of, names, parts, read_phrase
 from sfumato.domain import nearest
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SfumatoError
 from sfumato.words import guide
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sfumato.totals.aggregates import Aggregate
     from sfumato.workload import Workload
 
+Read = TypeVar("Read")
 NUMBER = re.compile(r"[0-9.]+|,|[0-9]+/[0-9]+")
 
 
@@ -60,11 +61,40 @@ def read_question(text: str, schema: Schema) -> Question:
     """
     if text.lstrip().startswith("{"):
         return _from_json(text, schema)
-    return _made(read_phrase(text), schema)
+    return _or_in_quotes(text, schema, lambda phrase: _made(read_phrase(phrase), schema))
+
+
+def _or_in_quotes(text: str, schema: Schema, read: Callable[[str], Read]) -> Read:
+    """Read a phrase; where that fails because a name with blanks stands bare, show the line that can be read."""
+    try:
+        return read(text)
+    except ParameterError as refused:
+        again = _with_quotes(text, schema)
+        if again == text:
+            raise
+        try:
+            read(again)
+        except SfumatoError:
+            raise refused from None
+    raise ParameterError(f"A name with blanks or signs stands in double quotes; write '{again}'.")
+
+
+def _with_quotes(text: str, schema: Schema) -> str:
+    """Return a phrase with those names in double quotes that have blanks or signs in them."""
+    odd = [name for name in schema.names if not name.isidentifier() and '"' not in name]
+    if not odd:
+        return text
+    listed = "|".join(re.escape(name) for name in sorted(odd, key=len, reverse=True))
+    found = re.compile(rf"""'[^']*'|"[^"]*"|(?<!\w)({listed})(?!\w)""")
+    return found.sub(lambda one: f'"{one[1]}"' if one[1] else one[0], text)
 
 
 def read_request(text: str, schema: Schema) -> Request:
     """Return what a text asks for: one question, or one for each group."""
+    return _or_in_quotes(text, schema, lambda phrase: _requested(phrase, schema))
+
+
+def _requested(text: str, schema: Schema) -> Request:
     if not text.lstrip().startswith("{"):
         phrase = read_phrase(text)
         if phrase.kind in ("median", "quantiles") and phrase.by:
@@ -270,11 +300,21 @@ def _instead(phrase: Phrase) -> str:
 
     >>> _instead(read_phrase("average income")), _instead(read_phrase("avg(hours)")), _instead(read_phrase("average"))
     ("'mean of income'", "'mean of hours'", "'mean of age'")
+    >>> _instead(read_phrase("quantile 0.9 of wage")), _instead(read_phrase("percentile 95 of wage"))
+    ("'quantiles 0.9 of wage'", "'quantiles 0.95 of wage'")
     """
     kind, _, inside = phrase.kind.partition("(")
-    named = [inside.rstrip(")")] if inside else phrase.rest[:1]
+    numbers, rest = leading_numbers(phrase.words[1:])
+    named = [inside.rstrip(")")] if inside else after_of(rest)[:1]
     said = INSTEAD[kind]
+    if numbers and kind in ("quantile", "percentile", "percentiles"):
+        said = said.replace("0.25, 0.5, 0.75", ", ".join(map(_part, numbers)))
     return re.sub(r"(?<= of )(age|sex|hours)\b", lambda _: named[0], said) if named and named[0] else said
+
+
+def _part(number: str) -> str:
+    """Return the part of the rows that a number means, of which some say per cent."""
+    return f"{float(number) / 100:g}" if number.isdecimal() and 1 < int(number) < 100 else number
 
 
 def _aggregates(words: Sequence[str]) -> list[Aggregate]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
@@ -13,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, SchemaError
+from sfumato.table.names import is_code
 
 MOST_CATEGORIES = 50
+_NUMBER = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
 Column = NDArray[Any]
 
 
@@ -129,6 +133,55 @@ def holds_numbers(values: Column) -> bool:
     return 2 * sum(map(is_number, filled)) > len(filled)
 
 
+def typed(values: Column, name: str | int = "", digits: bool = False) -> Column:
+    """Return numbers for the text of a column most of whose cells are numbers; a cell that is none stays as it is.
+
+    This is the one rule about words in a column of numbers: a single word makes text of all of it, in CSV and in
+    pandas, where nobody meant that. Text of digits alone, and of a column named like one of codes, is left as it is,
+    because codes may be text on purpose, unless `digits` says that it comes from a file, which cannot say so. A
+    decimal comma is read only beside a word, so that the word is what is found; elsewhere it counts as none, because
+    it may divide thousands.
+
+    >>> typed(np.array(["30", "41", "k.A."])).tolist(), typed(np.array(["30", "41"])).tolist()
+    ([30.0, 41.0, 'k.A.'], ['30', '41'])
+    """
+    if values.dtype.kind not in "OU" or (not digits and _named_like_codes(name)):
+        return values
+    cells_ = values.tolist()
+    if not all(isinstance(cell, str) or is_absent(cell) for cell in cells_):
+        return values
+    words = Counter(cell for cell in cells_ if isinstance(cell, str) and cell.strip())
+    written = {word for word in words if _NUMBER.fullmatch(word)}
+    if len(written) == len(words):
+        written = {word for word in written if "," not in word}
+        if len(written) == len(words) and not digits:
+            return values
+    if 2 * sum(words[word] for word in written) <= words.total():
+        return values
+    numbers: dict[Any, Any] = {word: float(word.replace(",", ".")) for word in written}
+    found = np.empty(len(values), dtype=object)
+    found[:] = [numbers.get(cell, cell) if cell in words else None for cell in cells_]
+    return found
+
+
+def _named_like_codes(name: str | int) -> bool:
+    return isinstance(name, str) and bool(name.strip()) and is_code(name)
+
+
+def strays(values: Column) -> NDArray[np.int64]:
+    """Return the places of cells that are filled in and no numbers, of a column of numbers."""
+    if values.dtype.kind != "O":
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero([not is_number(value) and not is_absent(value) for value in values.tolist()])
+
+
+def as_floats(values: Column) -> NDArray[np.float64]:
+    """Return a column of numbers, NaN where one is missing or none."""
+    if values.dtype.kind != "O":
+        return values.astype(np.float64)
+    return np.array([float(value) if is_number(value) else np.nan for value in values.tolist()], dtype=np.float64)
+
+
 def is_number(value: object) -> bool:
     """Return whether a cell is a number that can be subtracted."""
     return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
@@ -160,9 +213,9 @@ def as_numbers(table: Any) -> NDArray[np.float64]:
     """
     parts: list[NDArray[np.float64]] = []
     for name in column_names(table):
-        values = column(table, name)
-        if is_numeric(values):
-            numbers = values.astype(np.float64)
+        values = typed(cells(table, name), name)
+        if holds_numbers(values):
+            numbers = as_floats(values)
             known = numbers[np.isfinite(numbers)]
             parts.append(np.where(np.isfinite(numbers), numbers, known.mean() if len(known) else 0.0)[:, None])
         else:

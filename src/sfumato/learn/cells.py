@@ -156,10 +156,13 @@ def warn_of_rounding(rows: Any, labels: Any, domains: Sequence[Domain], target: 
     if isinstance(target, Integers) and _is_float(getattr(labels, "dtype", None) or getattr(labels, "type", "")):
         found.append("y")
     if found:
-        kind = "'Int64'" if hasattr(rows, "iloc") else "int"
+        frame = hasattr(rows, "iloc")
+        kind = "'Int64'" if frame else "int"
+        nan = "" if frame else " where no cell is missing (NaN would become a number; keep such columns as floats)"
         warnings.warn(
             f"{found[0]} is declared as floats, and its domain is one of whole numbers: fractions are rounded. Write "
-            f"fixed(0, 99, step=0.1) as its domain if they matter, or {found[0][-1]}.astype({kind}) if there are none.",
+            f"fixed(0, 99, step=0.1) as its domain if they matter; if there are none, {found[0][-1]}.astype({kind})"
+            f"{nan}.",
             AccuracyWarning,
             stacklevel=5,
         )

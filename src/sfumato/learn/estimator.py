@@ -220,6 +220,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             found: tuple[Any, ...] = (given,) * features
         elif isinstance(given, (list, tuple)) and given:
             found = tuple(given)
+        elif isinstance(given, Mapping):
+            raise ParameterError(
+                "domains= is a list in the order of the columns of X, not a dict of names; write "
+                "domains=[integers(0, 120), fixed(0, 1, step=0.01)], or one domain for all features."
+            )
         else:
             raise ParameterError(
                 "What a feature may hold is public and is written down, never read from X; write "

@@ -41,12 +41,24 @@ class LearningFacts:
         columns = zip((*self.features, self.target), (*self.domains, self.labels), strict=True)
         apart = {name: one for name, one in columns if one.may_be_missing}
         if apart:
-            fill = ", ".join(f"{name!r}: {shown(_usual(domain))}" for name, domain in apart.items())
+            # A label that nobody wrote would be learned as if somebody had: no value is proposed for it.
+            usual = {name: "…" if name == self.target else shown(_usual(domain)) for name, domain in apart.items()}
+            fill = ", ".join(f"{name!r}: {value}" for name, value in usual.items())
+            middles = " (these are the middles of the ranges and the first of the lists; write what fits)"
             raise ParameterError(
-                f"Say what a missing cell counts as: missing={{{fill}}} where it is learned (these are the middles of "
-                "the ranges and the first of the lists; write what fits), or missing= in the domain; a rule is learned "
-                "from rows in which every cell is there."
+                f"Say what a missing cell counts as: missing={{{fill}}} where it is learned"
+                f"{middles if usual.keys() - {self.target} else ''}, or missing= in the domain; a rule is learned from "
+                f"rows in which every cell is there.{self._unlabelled if self.target in apart else ''}"
             )
+
+    @property
+    def _unlabelled(self) -> str:
+        labels = self.labels.values if isinstance(self.labels, Categories) else ()
+        named = f", one of {', '.join(map(shown, labels))}" if labels else ""
+        return (
+            f" A row without a label is not left out: it counts as what you write for {self.target!r}{named}; keep "
+            "such rows out of the data if nothing fits."
+        )
 
     @property
     def classes(self) -> Classes:

@@ -199,7 +199,7 @@ class Learn(Question):
             named = others[0] if len(others) == 1 else f"one of {', '.join(others)}"
             found[self.target] = f"A cell of {self.target!r} that is not {named} counts as {first}."
             found[UNLISTED + self.target] = ""
-        elif other is not None and label.decode(other) not in facts.classes:
+        elif (other is not None and label.decode(other) not in facts.classes) or _holds_others(label, facts):
             named = ", ".join(repr(label) for label in facts.classes)
             said = f"Values of {self.target!r} that are none of {named} count as {facts.classes[0]!r}."
             found[UNLISTED + self.target] = said
@@ -224,8 +224,17 @@ def _more_than_one_row(schema: Schema) -> str:
         return ""
     return (
         f"A model is learned from one row a person, and the schema says rows_per_person = {schema.rows_per_person}; "
-        "write rows_per_person = 1 there, and make another ledger for it, since a ledger is made for one schema."
+        "write rows_per_person = 1 there, and make another ledger for it, since a ledger is made for one schema. What "
+        "two ledgers tell about the same people adds up, and neither knows of the other: their limits together are "
+        "what is promised."
     )
+
+
+def _holds_others(label: Domain, facts: LearningFacts) -> bool:
+    """Tell whether the label's column holds values that are none of the labels."""
+    if not isinstance(facts.labels, (Booleans, Categories)):
+        return False
+    return label.present is None or len(label.present) > len(facts.classes)
 
 
 def _learner_class(name: Any) -> Any:

@@ -343,6 +343,13 @@ class Session:
         found = self.connection.scalar(_SEAL, {"wanted": head.length})
         return head.length <= self.head.length and found == head.seal
 
+    def damage(self) -> tuple[str, ...]:
+        """Return where a SQLite file contradicts itself: rows are found by indexes, which no row seals."""
+        if self.connection.dialect.name != "sqlite":
+            return ()
+        found = self.connection.exec_driver_sql("PRAGMA integrity_check(5)").scalars()
+        return tuple(str(line) for line in found if line != "ok")
+
     def reservation(self, request_id: str) -> Stored | None:
         """Return a reservation by its id."""
         return self._one(_RESERVATION, request_id)

@@ -133,9 +133,16 @@ def _next(used: set[str]) -> str:
 def _require_same(name: str, identity: str | None, mine: list[Line], names: Names) -> None:
     """Refuse a name that another file has here, or a number that was handed out to one elsewhere."""
     lines = [line for line in mine if line.name == name and line.identity is not None]
+    given = {mark for mark in names.given if names.marks[mark] == name}
+    if identity is None and given:
+        raise LedgerError(
+            f"The snapshot {name!r} is the number that a file was given when it was opened; give these data a name of "
+            "their own, such as snapshot='2026-03', or write same_data=True if they hold the same as that file: what "
+            "is stored for one is then given for the other."
+        )
     if identity is None or identity in {line.identity for line in lines}:
         return
-    elsewhere = {mark for mark in names.given if names.marks[mark] == name} - {line.mark for line in mine}
+    elsewhere = given - {line.mark for line in mine}
     if lines or elsewhere:
         raise LedgerError(
             f"The snapshot {name!r} was used for another file, or for this one before it changed; give this state of "

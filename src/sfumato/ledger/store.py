@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
-from sfumato.errors import LedgerError, ParameterError
+from sfumato.errors import DamagedLedger, LedgerError, ParameterError
 from sfumato.ledger.chain import FIRST, Head
 from sfumato.ledger.session import FORMAT, PAID, Session, head_table, metadata, sums_table
 
@@ -145,15 +145,20 @@ class Store:
         except (sa.exc.DBAPIError, sqlite3.Error) as problem:
             cause = problem.orig if isinstance(problem, sa.exc.DBAPIError) else problem
             reason = (str(cause).splitlines() or [type(cause).__name__])[0]
-            raise LedgerError(self._explain(reason)) from problem
+            raise self._explained(reason) from problem
 
-    def _explain(self, reason: str) -> str:
-        if "not a database" in reason or "malformed" in reason or "no such" in reason or "does not exist" in reason:
-            return (
+    def _explained(self, reason: str) -> LedgerError:
+        if "malformed" in reason or "Could not decode" in reason:
+            return DamagedLedger(
+                f"The ledger at {self.name} was damaged, or changed by something else ({reason}); restore it from its "
+                "newest copy, and compare that with an end of the chain that was kept elsewhere."
+            )
+        if "not a database" in reason or "no such" in reason or "does not exist" in reason:
+            return LedgerError(
                 f"{self.name} is not a ledger that can be read ({reason}); give the path of a ledger, "
                 "or of a file that does not exist yet."
             )
-        return (
+        return LedgerError(
             f"The ledger at {self.name} could not be read or written ({reason}); check that it can be reached and "
             "written, then ask again with the same request id: what happened is known to the ledger."
         )

@@ -104,6 +104,9 @@ def verify(session: Session, head: Head | None) -> Verification:
         _compare_sums(audit, limit_sums(stored))
         _compare_slots(audit, session, slots_said(stored))
         _compare_states(audit, list(session.reservations()))
+    audit.problems += [
+        f"The file itself is damaged, so that rows may not be found: {found}." for found in session.damage()
+    ]
     if head is not None and not session.holds(head):
         audit.problems.append(
             f"The ledger does not hold row {head.length} as {head.to_text()!r} says: it was rolled back to an older "

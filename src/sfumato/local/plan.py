@@ -328,7 +328,8 @@ class Plan:
         return target
 
     def _forging(self) -> str:
-        said = f"A made-up report counts as at most {self.influence:.3g} users"
+        counted = f"{self.influence:.3g}"
+        said = f"A made-up report counts as at most {counted} user{'' if counted == '1' else 's'}"
         if self.forgeable is None:
             return f"{said}."
         return f"{said}; {self.forgeable:.2%} of all reports, made up, can list an item that nobody holds."
@@ -358,9 +359,10 @@ class Plan:
 
     def __str__(self) -> str:
         plural = "s" if self.reports > 1 else ""
+        send = "user sends" if self.users == 1 else "users send"
         loss = rounded(self.loss().person.epsilon, up=True, digits=6)
         lines = [
-            f"{self.users} users send {self.reports} report{plural} of {self.report_bytes} bytes each.",
+            f"{self.users} {send} {self.reports} report{plural} of {self.report_bytes} bytes each.",
             f"One device loses at most epsilon {loss}. {self.spend.explain()}",
         ]
         lines += [self._mean_said()] if isinstance(self.method, MeanMethod) else self._items_said()

@@ -23,7 +23,7 @@ from sfumato.local.method import Method
 from sfumato.local.plan import FOUND, Plan
 from sfumato.local.seed import Seed
 from sfumato.local.shuffle import MOST_HONEST, checked, guessed_loss, largest_local
-from sfumato.local.trust import Validity
+from sfumato.local.trust import Validity, too_dear
 from sfumato.privacy import Approximate, Bound, Pure, require_bound
 from sfumato.words import one_of, understood
 
@@ -120,6 +120,8 @@ def plan(
         )
     if said := _weak_mean(made) if numbers is not None else _shortage(made, share, make, wanted is not None):
         warnings.warn(said, AccuracyWarning, stacklevel=3)
+    if said := too_dear(made):
+        warnings.warn(said, AccuracyWarning, stacklevel=3)
     return made
 
 
@@ -180,6 +182,13 @@ def _candidates(given: Sequence[Any]) -> tuple[Any, ...]:
     """Return a list of candidates, text composed as that of the devices is (ENC-DOM)."""
     if isinstance(given, (str, bytes)):
         raise ParameterError(f"candidates= is a list, and one text is none; write [{given[:40]!r}].")
+    if isinstance(given, (set, frozenset)):
+        few = len(given) <= 6 and all(isinstance(label, str) for label in given)
+        shown = f"sorted([{', '.join(map(repr, sorted(given)))}])" if few and given else "sorted(labels)"
+        raise ParameterError(
+            "candidates= is a list, whose order is part of the plan, and a set has another order in every process; "
+            f"write candidates={shown}."
+        )
     try:
         listed = tuple(given)
     except TypeError:

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.answer import Frame
+from sfumato.answer.exports import Exports
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.local.evidence import Evidence, Law
+from sfumato.words import nearest
 
 if TYPE_CHECKING:
     from sfumato.local.check import Check
@@ -25,6 +28,8 @@ UNPROMISED = (
     "The items may have more than 12 bytes: there the intervals of items that the search found are not promised (they "
     "held in 25 of 28 simulated finds), and fewer items are found where many are just popular enough."
 )
+EMPTY = "(empty)"
+"""How an item without any letters is shown."""
 DRAWN = 40
 """So many items are drawn, or shown in a notebook."""
 
@@ -117,7 +122,9 @@ class MeanEstimate:
         return self.value - half, self.value + half
 
 
-class _List(Sequence[PopularItem]):
+class _List(Exports, Sequence[PopularItem]):
+    """Items by their place, `found[0]`, or by their name, `found["tea"]`; one that is a number by `named(7)`."""
+
     items: tuple[PopularItem, ...]
     reports: int
 
@@ -125,10 +132,42 @@ class _List(Sequence[PopularItem]):
         return len(self.items)
 
     def __getitem__(self, place: Any) -> Any:
-        return self.items[place]
+        if not isinstance(place, (int, np.integer, slice)):
+            return self.named(place)
+        try:
+            return self.items[place]
+        except IndexError:
+            raise IndexError(
+                f"There are {len(self.items)} items, at the places from 0 on; for an item that is a number write "
+                f"named({place})."
+            ) from None
+
+    def __contains__(self, item: object) -> bool:
+        return any(one == item if isinstance(item, PopularItem) else one.value == item for one in self.items)
 
     def __iter__(self) -> Iterator[PopularItem]:
         return iter(self.items)
+
+    def named(self, value: Any) -> PopularItem:
+        """Return the item of this name, or say which there are."""
+        for item in self.items:
+            if item.value == value:
+                return item
+        known = [str(item.value) for item in self.items]
+        said = nearest(str(value), known) if known else "this list has none."
+        raise ParameterError(
+            f"{str(value)[:40]!r} is not among these items; {said} server.estimate([{value!r:.40}]) gives the share of "
+            "any item of the plan."
+        )
+
+    def to_arrow(self) -> Any:
+        """Return an Arrow table: the items, their shares with 95 % intervals, and standard errors."""
+        columns: dict[str, tuple[Any, ...]] = {
+            "item": tuple(item.value for item in self.items),
+            **{name: tuple(getattr(item, name) for item in self.items) for name in ("share", "low", "high", "error")},
+        }
+        notes = ("The intervals are of 95 % and cover the noise of the reports only.", *self.notes)
+        return Frame(("item",), columns, notes=notes).to_arrow()
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the list as JSON."""
@@ -188,7 +227,8 @@ class _List(Sequence[PopularItem]):
     @property
     def _title(self) -> str:
         first = f", the first {DRAWN}" if len(self.items) > DRAWN else ""
-        return f"{len(self.items)} items from {self.reports} reports{first}"
+        counted = ((len(self.items), "item"), (self.reports, "report"))
+        return " from ".join(f"{count} {word if count == 1 else word + 's'}" for count, word in counted) + first
 
 
 @dataclass(frozen=True)
@@ -309,12 +349,16 @@ def plain(value: Any) -> Any:
 def line(value: Any) -> str:
     r"""Return an item as text for people: one line, and no sign in it that a terminal or a page would obey.
 
-    Whoever sends reports chooses what is found.
+    Whoever sends reports chooses what is found. An item that is empty is called so, and one with blanks outside is
+    quoted, so that nobody takes it for another one.
 
-    >>> line("a\x1b[31m b\n")
-    'a\ufffd[31m b\ufffd'
+    >>> line("a\x1b[31m b\n"), line(""), line(" tea")
+    ('a\ufffd[31m b\ufffd', '(empty)', '" tea"')
     """
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in str(plain(value)))
+    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in str(plain(value)))
+    if not shown:
+        return EMPTY
+    return f'"{shown}"' if shown != shown.strip() or shown == EMPTY else shown
 
 
 def _label(value: Any) -> str:

@@ -25,6 +25,8 @@ from sfumato.show.progress import watched
 
 MOST_CANDIDATES = 1 << 22
 """A longer list is not read."""
+SELDOM_EQUAL = 1000
+"""Two sketches of so many reports that hold the same counts are hardly two collections: it is told, not refused."""
 
 
 class Server:
@@ -68,6 +70,7 @@ class Server:
             raise SketchError(
                 "A sketch is not merged with itself, which would count its reports twice; merge another one."
             )
+        _warn_of_copies([self, other])
         self.counts += other.counts
         self.accepted += other.accepted
         self.refused += other.refused
@@ -194,8 +197,9 @@ class Server:
 def combine(servers: Sequence[Server], items: Iterable[Any]) -> Shares:
     """Return the shares of named items over several epochs together: their sketches, of different plans, do not merge.
 
-    Each epoch counts by its reports; the noise of the epochs is independent. Do not name items that these epochs
-    showed: what the first one found is combined over the later ones.
+    Each epoch counts by its reports; the noise of the epochs is independent, so each sketch is given once: the same one
+    twice is refused, and copies of one are told by an `AccuracyWarning`. Do not name items that these epochs showed:
+    what the first one found is combined over the later ones.
 
     >>> from sfumato import Noise, Pure, domain, local
     >>> servers = []
@@ -208,6 +212,12 @@ def combine(servers: Sequence[Server], items: Iterable[Any]) -> Shares:
     """
     if isinstance(servers, Server) or not servers or not all(isinstance(one, Server) for one in servers):
         raise ParameterError("combine() takes a list of servers, at least one; write combine([first, second], items).")
+    if len({id(server) for server in servers}) < len(servers):
+        raise SketchError(
+            "A sketch is not combined with itself, which would count its reports twice and claim an error that is too "
+            "small; give each one once."
+        )
+    _warn_of_copies(servers)
     named = list(_listed(items))
     said = [server.estimate(named) for server in servers]
     total = sum(one.reports for one in said)
@@ -224,6 +234,22 @@ def _combined(parts: Sequence[PopularItem], weights: Sequence[float]) -> Popular
     share = sum(weight * item.share for item, weight in counted)
     error = math.sqrt(sum((weight * item.error) ** 2 for item, weight in counted))
     return PopularItem(parts[0].value, share, error, share / error)
+
+
+def _warn_of_copies(servers: Sequence[Server]) -> None:
+    """Say that two sketches hold the very same counts; reports carry no ids in them, so nobody can know."""
+    seen: dict[tuple[bytes, int], list[Server]] = {}
+    for server in servers:
+        alike = seen.setdefault((server.plan.digest, server.accepted), [])
+        if server.accepted >= SELDOM_EQUAL and any(np.array_equal(server.counts, other.counts) for other in alike):
+            warnings.warn(
+                f"Two of these sketches hold exactly the same counts of {server.accepted} reports. If one is a copy of "
+                "the other, its reports count twice, and the true error is larger than the one shown; give each once.",
+                AccuracyWarning,
+                stacklevel=3,
+            )
+            return
+        alike.append(server)
 
 
 def _asks(plan: Plan) -> str:

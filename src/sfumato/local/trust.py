@@ -36,6 +36,19 @@ def require_affordable(plan: Plan, each: Pure) -> None:
         )
 
 
+def too_dear(plan: Plan) -> str:
+    """Say that devices will not answer a plan unless they are told to, and what to change; nothing where they will."""
+    spend = plan.loss()
+    if spend.within(MOST_SPENT):
+        return ""
+    most = rounded(MOST_SPENT.epsilon, up=False, digits=6)
+    return (
+        f"A device spends at most epsilon {most} on one plan, and this one takes "
+        f"{rounded(spend.person.epsilon, up=True, digits=6)}, so no device answers it unless its program says so: plan "
+        f"with at most {MOST_SPENT!r}, or write plan.client(each={plan.spend!r}) on every device."
+    )
+
+
 def require_pinned(plan: Plan, pinned: Collection[str] | None) -> None:
     """Refuse a plan that is not among the pinned ones."""
     if pinned is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -55,6 +55,8 @@ class AdditiveNoise(Mechanism):
     law: Priced
     sensitivity: Sensitivity
     by_attribute: AttributeMoves = ()
+    grid: int = 1
+    """How many units of a reading one integer is worth: what is read is rounded to this grid before it gets noise."""
 
     def __post_init__(self) -> None:
         require_priced(self.law)
@@ -96,6 +98,10 @@ class AdditiveNoise(Mechanism):
         if self.relation is not REPLACE_ONE:
             return Loss.stated(person, singles, self.relation)
         return Loss(PerAttribute(tuple(singles.items()), person), self.relation)
+
+    def made_for(self) -> Iterator[tuple[Sensitivity, int]]:
+        """Yield how far its numbers may move, and how many units each one is worth."""
+        yield self.sensitivity, self.grid
 
     def event(self) -> Event:
         """Return the law with its parameters, the sensitivities, and who may learn what."""

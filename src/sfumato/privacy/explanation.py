@@ -12,6 +12,9 @@ from sfumato.privacy.readings import guess, guess_concentrated
 SHOWN_DELTA = Fraction(1, 10**6)
 """The delta at which a concentrated bound is also told as epsilon."""
 
+CERTAIN = "100.0 %"
+"""What is said as this number would sound like a promise, and is none."""
+
 
 def explained(bound: Bound) -> str:
     """Say a bound as the odds of a guess, and a concentrated one also as epsilon at a small delta.
@@ -38,6 +41,11 @@ with probability at most 1e-6 more may leak.'
 
 def _right(bound: Bound, chance: Fraction) -> str:
     subject = "one attribute of one person" if bound.unit == "attribute" else "one person"
+    if percent(chance) == CERTAIN:
+        return (
+            f"Whoever guesses a yes-or-no fact about {subject}, 50:50 before, may be all but certain of it after: "
+            "against such a guess this bound protects next to nothing"
+        )
     return (
         f"Whoever guesses a yes-or-no fact about {subject}, 50:50 before, is right at most {percent(chance)} "
         "of the time after"

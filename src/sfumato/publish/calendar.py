@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from sfumato.errors import ParameterError
@@ -17,15 +17,31 @@ QUARTER = 3
 class Slot:
     """One day, week, month, quarter or year, by its name; weeks are those of ISO 8601 and begin on Monday.
 
-    >>> Slot.of("week", date(2026, 12, 31)), Slot.of("quarter", date(2026, 11, 16)).last
-    (Slot(unit='week', name='2026-W53', first=datetime.date(2026, 12, 28), last=datetime.date(2027, 1, 3)), \
-datetime.date(2026, 12, 31))
+    >>> week = Slot.of("week", date(2026, 12, 31))
+    >>> week.name, week.first, week.last, Slot.of("quarter", date(2026, 11, 16)).last.isoformat()
+    ('2026-W53', datetime.date(2026, 12, 28), datetime.date(2027, 1, 3), '2026-12-31')
     """
 
     unit: str
     name: str
     first: date
     last: date
+    revision: str = ""
+    """The name of a second look at it; empty for the first."""
+
+    @property
+    def issue(self) -> str:
+        """The name under which it is released: 2026-01-31, or 2026-01-31/late for a second look."""
+        return f"{self.name}/{self.revision}" if self.revision else self.name
+
+    @property
+    def path(self) -> str:
+        """The directory of its files."""
+        return f"period={self.name}/revision={self.revision}" if self.revision else f"period={self.name}"
+
+    def revised(self, name: str) -> Slot:
+        """Return a second look at it."""
+        return replace(self, revision=name)
 
     @classmethod
     def of(cls, unit: str, day: date) -> Slot:
@@ -63,6 +79,17 @@ datetime.date(2026, 12, 31))
         while found[-1].last < self.last:
             found.append(found[-1].following)
         return found
+
+
+def unit_of(name: str) -> str:
+    """Return the unit of a slot by its name, also of a second look at it.
+
+    >>> unit_of("2026-W53"), unit_of("2026-01-31/late"), unit_of("2026-02"), unit_of("2026-Q4"), unit_of("2026")
+    ('week', 'day', 'month', 'quarter', 'year')
+    """
+    plain = name.partition("/")[0]
+    lengths = {4: "year", 10: "day", 8: "week"}
+    return lengths.get(len(plain)) or ("quarter" if "Q" in plain else "month")
 
 
 def slots_between(unit: str, first: date, last: date) -> Iterator[Slot]:

@@ -16,7 +16,9 @@ from sfumato.privacy import ADD_REMOVE, Cost, Loss
 from sfumato.privacy.parallel import twice
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.calendar import Slot
+from sfumato.publish.memory import RememberedSums, RememberedTotals
 from sfumato.publish.running import Claim, RunningTotals
+from sfumato.publish.tree import PureTotals
 
 
 def charges_of(units: Iterable[str], read: Slot, losses: Sequence[Loss]) -> list[SlotCharge]:
@@ -54,37 +56,44 @@ def running_counts(unit: str, periods: Sequence[Slot]) -> dict[Slot, tuple[tuple
     }
 
 
-def running_charges(units: Iterable[str], periods: Sequence[Slot], totals: RunningTotals) -> list[SlotCharge]:
+def running_charges(
+    units: Iterable[str], periods: Sequence[Slot], totals: RunningTotals | PureTotals
+) -> list[SlotCharge]:
     """Return what a running total over these periods is charged under limits on these units.
 
-    A slot of several periods costs |C n|² for the periods in it; a slot that is only part of a period costs four times
-    the square of its own move, because rows are exchanged there and not left out.
+    A slot of several periods costs |C n|² for the periods in it, or of a tree as often as it has periods; a slot that
+    is only part of a period costs as if it moved twice as far, because rows are exchanged there and not left out.
     """
+    if isinstance(totals, (RememberedTotals, RememberedSums)):
+        # Only units of which one slot holds all periods go with lists of people: that slot is the whole person.
+        return [_whole_person(unit, periods, totals.loss()) for unit in units]
     found: list[SlotCharge] = []
     for unit in units:
         by_cost: dict[Cost, list[str]] = {}
         for slot, (counts, whole) in running_counts(unit, periods).items():
             moves = totals.moves if whole else totals.moves.times(2)
-            if sum(counts) == 1:
-                # All single periods at the price of the dearest, so that they are one charge.
-                cost = Cost.gaussian(totals.factor.one_period * moves.l2_squared / totals.variance)
-            else:
-                cost = totals.cost(counts, moves)
+            # All single periods at the price of the dearest, so that they are one charge.
+            cost = totals.single(moves) if sum(counts) == 1 else totals.cost(counts, moves)
             by_cost.setdefault(cost, []).append(slot.name)
         for cost, names in by_cost.items():
             found.append(SlotCharge(unit, tuple(names), (Loss.flat(cost, relation=ADD_REMOVE),)))
     return found
 
 
+def _whole_person(unit: str, periods: Sequence[Slot], loss: Loss) -> SlotCharge:
+    (slot,) = running_counts(unit, periods)
+    return SlotCharge(unit, (slot.name,), (Loss.flat(loss.person, relation=ADD_REMOVE),))
+
+
 def running_claims(spends: Mapping[str, Fraction], periods: Sequence[Slot], moves: Sensitivity) -> list[Claim]:
-    """Return what the noise of a running total must be good for, by unit and rho."""
+    """Return what the noise of a running total must be good for, by unit and what that may cost."""
     claims: list[Claim] = []
-    for unit, rho in spends.items():
+    for unit, most in spends.items():
         seen: set[tuple[tuple[int, ...], bool]] = set()
         for counts, whole in running_counts(unit, periods).values():
             first = (1,) + (0,) * (len(periods) - 1)
             counted = first if sum(counts) == 1 else counts
             if (counted, whole) not in seen:
                 seen.add((counted, whole))
-                claims.append(Claim(counted, moves if whole else moves.times(2), rho))
+                claims.append(Claim(counted, moves if whole else moves.times(2), most))
     return claims

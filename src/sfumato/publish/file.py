@@ -7,33 +7,50 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sfumato.durable import read_bytes
 from sfumato.errors import ParameterError
 from sfumato.ledger.budget import UNITS, Budget
 from sfumato.ledger.typed import read_bound
-from sfumato.privacy import Bound, Concentrated
+from sfumato.privacy import Bound, Concentrated, Pure, bound_from_json
 from sfumato.publish.calendar import Slot, slots_between
 from sfumato.publish.matrix import MOST_PERIODS
+from sfumato.publish.memory import Rule
+from sfumato.publish.reading import (
+    FORMATS,
+    beside,
+    known,
+    read_day,
+    read_days,
+    read_formats,
+    read_positive,
+    read_unit,
+    wanted,
+)
+from sfumato.publish.revisions import Revision, read_revisions
 from sfumato.publish.words import Reach
+from sfumato.publish.zones import zone_named
 from sfumato.table.periods import Span
 from sfumato.table.schema import Schema
-from sfumato.words import nearest
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
-FORMATS = ("parquet", "csv", "json", "html")
 _WORDS: Mapping[str, Sequence[str]] = {
     "publication": (
         "name", "schema", "ledger", "source", "stamp", "period", "first", "last", "horizon", "wait", "private", "from",
+        "zone",
     ),
-    "table": ("name", "question", "running", "spend", "every", "hide_below", "round_to", "windows", "target"),
+    "table": (
+        "name", "question", "running", "spend", "every", "hide_below", "round_to", "windows", "target",
+        "periods_per_person", "gap", "keys",
+    ),
     "output": ("to", "formats", "licence"),
 }  # fmt: skip
-_SECTIONS = ("publication", "limits", "table", "output", "about")
+_SECTIONS = ("publication", "limits", "table", "revision", "output", "about")
 
 
 @dataclass(frozen=True)
@@ -50,11 +67,31 @@ class TableSpec:
     round_to: int | None = None
     windows: tuple[int, ...] = ()
     target: int | None = None
+    rule: Rule | None = None
+    """In how many periods a person counts, where that is limited."""
+    keys: str | None = None
+    """The table that finds the groups of a running total, where nobody can list them."""
+
+    def as_drawn(self, record: Mapping[str, Any]) -> TableSpec:
+        """Return what `to_json` wrote of a running total, shown as this one is."""
+        spend = {str(unit): bound_from_json(bound) for unit, bound in record["spend"].items()}
+        rule = None if "rule" not in record else Rule(**record["rule"])
+        return replace(
+            self, phrase=record["phrase"], every=record["every"], spend=spend, target=record["target"], rule=rule,
+            keys=record.get("keys"),
+        )  # fmt: skip
+
+    @property
+    def pure(self) -> bool:
+        """Whether all of its spends are pure."""
+        return all(isinstance(bound, Pure) for bound in self.spend.values())
 
     def to_json(self) -> dict[str, Any]:
         """Return what decides what is drawn; how it is shown is no part of it."""
         spend = {unit: bound.to_json() for unit, bound in self.spend.items()}
-        return {"name": self.name, "phrase": self.phrase, "every": self.every, "spend": spend, "target": self.target}
+        found = {"name": self.name, "phrase": self.phrase, "every": self.every, "spend": spend, "target": self.target}
+        later = {"rule": None if self.rule is None else self.rule.to_json(), "keys": self.keys}
+        return found | {word: said for word, said in later.items() if said is not None}
 
 
 @dataclass(frozen=True)
@@ -80,6 +117,9 @@ class PublicationFile:
     formats: tuple[str, ...] = FORMATS
     licence: str = ""
     about: Mapping[str, str] = field(default_factory=dict)
+    revisions: tuple[Revision, ...] = ()
+    zone: ZoneInfo | None = None
+    """Where days begin and end, for stamps that are moments with a zone."""
 
     @property
     def edition(self) -> str:
@@ -92,12 +132,49 @@ class PublicationFile:
             "first": self.first.isoformat(),
             "wait": self.wait,
             "tables": [one.to_json() for one in self.tables],
+            **({} if self.zone is None else {"zone": self.zone.key}),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+    def total(self, spec: TableSpec) -> dict[str, Any]:
+        """Return what decides a running total, its meaning and its loss: other tables and `wait` are no part of it."""
+        periods = self.running_periods()
+        known_end = {} if self.horizon is not None else {"last": periods[-1].last.isoformat()}
+        return {
+            "schema": self.schema.fingerprint,
+            "stamp": self.stamp,
+            "period": self.period,
+            "first": periods[0].first.isoformat(),
+            **(known_end or {"horizon": self.horizon}),
+            **({} if self.zone is None else {"zone": self.zone.key}),
+            "spec": spec.to_json(),
+        }
 
     def anew(self, unit: str | None = None) -> list[TableSpec]:
         """Return the tables that are asked anew, those of one period or all."""
         return [one for one in self.tables if not one.running and unit in (None, one.every)]
+
+    def listed(self, slot: Slot) -> list[TableSpec]:
+        """Return the tables that are asked of a period: all that are asked anew, or those that are revised."""
+        anew = self.anew(slot.unit)
+        for revision in self.revisions:
+            if revision.name == slot.revision:
+                return [
+                    replace(one, spend={one.every: revision.spend[one.name]})
+                    for one in anew
+                    if one.name in revision.spend
+                ]
+        return anew
+
+    def revised(self, until: date) -> list[Slot]:
+        """Return the second looks at periods that may be read by a day, the wait of each revision included."""
+        return [
+            slot.revised(revision.name)
+            for revision in self.revisions
+            for unit in self.units()
+            for slot in self.slots(unit, until - timedelta(days=1 + revision.after))
+            if self.listed(slot.revised(revision.name))
+        ]
 
     def running(self) -> list[TableSpec]:
         """Return the tables that run on."""
@@ -137,9 +214,9 @@ class PublicationFile:
             slot = slot.following
         return found
 
-    def span(self, slot: Slot) -> Span:
-        """Return the days of a slot."""
-        return Span(self.stamp, slot.first, slot.last)
+    def span(self, slot: Slot, starts: tuple[int, ...] = ()) -> Span:
+        """Return the days of a slot; `starts` says when they begin where there is a zone."""
+        return Span(self.stamp, slot.first, slot.last, starts)
 
     def source_of(self, slot: Slot) -> str:
         """Return where the rows of a slot are; a file that is not there is a public fact, and refused here."""
@@ -168,16 +245,16 @@ def load_file(path: str | Path) -> PublicationFile:
 
 def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
     """Read a publication from what its TOML file holds; paths are taken from `home`."""
-    _known("A publication file", record, _SECTIONS)
+    known("A publication file", record, _SECTIONS)
     about = dict(record.get("publication", {}))
-    _known("[publication]", about, _WORDS["publication"])
-    name = str(_wanted(about, "name", "visits"))
+    known("[publication]", about, _WORDS["publication"])
+    name = str(wanted(about, "name", "visits"))
     if not NAME.fullmatch(name):
         raise ParameterError(f"name = {name!r} must be small letters, digits, - and _; write name = 'visits'.")
-    schema = Schema.load(home / str(_wanted(about, "schema", "visits.schema.toml")))
-    period = _unit(about.get("period", "day"), "period")
-    first = _day(_wanted(about, "first", "2026-01-01"), "first")
-    last = _day(about["last"], "last") if "last" in about else None
+    schema = Schema.load(home / str(wanted(about, "schema", "visits.schema.toml")))
+    period = read_unit(about.get("period", "day"), "period")
+    first = read_day(wanted(about, "first", "2026-01-01"), "first")
+    last = read_day(about["last"], "last") if "last" in about else None
     horizon = about.get("horizon")
     if last is not None and last < first:
         raise ParameterError(f"last = {last} is before first = {first}; write the earlier day first.")
@@ -190,23 +267,27 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
         _check_horizon(first, last, horizon, period)
     limits = {str(unit): str(said) for unit, said in record.get("limits", {}).items()}
     output = dict(record.get("output", {}))
-    _known("[output]", output, _WORDS["output"])
-    ledger = _beside(home, str(about.get("ledger", f"{name}.ledger")))
-    private = _beside(home, str(about.get("private", f"{name}.private" if "://" in ledger else f"{ledger}.private")))
+    known("[output]", output, _WORDS["output"])
+    ledger = beside(home, str(about.get("ledger", f"{name}.ledger")))
+    private = beside(home, str(about.get("private", f"{name}.private" if "://" in ledger else f"{ledger}.private")))
     found = PublicationFile(
-        name, schema, ledger, _beside(home, str(_wanted(about, "source", "in/{date}.parquet"))),
-        str(_wanted(about, "stamp", "at")), period, first, last, horizon, _days(about.get("wait", "0 days")),
-        Path(private), _day(about.get("from", first), "from"), _budget(limits), tables,
-        home / str(output.get("to", "out")), _formats(output.get("formats", list(FORMATS))),
+        name, schema, ledger, beside(home, str(wanted(about, "source", "in/{date}.parquet"))),
+        str(wanted(about, "stamp", "at")), period, first, last, horizon, read_days(about.get("wait", "0 days")),
+        Path(private), read_day(about.get("from", first), "from"), _budget(limits), tables,
+        home / str(output.get("to", "out")), read_formats(output.get("formats", list(FORMATS))),
         str(output.get("licence", "")), {str(key): str(said) for key, said in record.get("about", {}).items()},
+        read_revisions(record.get("revision", {}), tables, read_days(about.get("wait", "0 days"))),
+        zone_named(str(about["zone"])) if "zone" in about else None,
     )  # fmt: skip
     Span(found.stamp, first, last or first).check(schema)
+    _check_memory(found)
+    _check_keys(found)
     return found
 
 
 def _table(given: Mapping[str, Any], period: str) -> TableSpec:
-    _known("[[table]]", given, _WORDS["table"])
-    name = str(_wanted(given, "name", "pages"))
+    known("[[table]]", given, _WORDS["table"])
+    name = str(wanted(given, "name", "pages"))
     if not NAME.fullmatch(name):
         raise ParameterError(f"A table's name = {name!r} must be small letters, digits, - and _; write 'pages'.")
     if ("question" in given) == ("running" in given):
@@ -215,15 +296,19 @@ def _table(given: Mapping[str, Any], period: str) -> TableSpec:
             "'count by country', a total that runs on."
         )
     running = "running" in given
-    every = _unit(given.get("every", period), "every")
+    every = read_unit(given.get("every", period), "every")
     if UNITS.index(every) < UNITS.index(period):
         raise ParameterError(f"every = {every!r} is shorter than the period {period!r}; write a longer one.")
-    said = _wanted(given, "spend", "Concentrated(0.002)")
-    named = said if isinstance(said, Mapping) else {every: said}
-    spend = {_unit(unit, "spend"): read_bound(str(bound), f"spend of {name}") for unit, bound in named.items()}
-    if running and not all(isinstance(bound, Concentrated) for bound in spend.values()):
+    said = wanted(given, "spend", "Concentrated(0.002)")
+    rule = _rule(given, name)
+    usual = every if rule is None else "person"
+    named = said if isinstance(said, Mapping) else {usual: said}
+    spend = {_paid(unit, rule): read_bound(str(bound), f"spend of {name}") for unit, bound in named.items()}
+    kinds = {type(bound) for bound in spend.values()}
+    if running and kinds not in ({Concentrated}, {Pure}):
         raise ParameterError(
-            f"The running total {name!r} is paid by Concentrated; write spend = 'Concentrated(0.002)'."
+            f"The running total {name!r} is paid by Concentrated, or by Pure throughout; write spend = "
+            "'Concentrated(0.002)'."
         )
     if running and "every" in given:
         raise ParameterError(f"The running total {name!r} takes a step every {period}; leave every out.")
@@ -232,14 +317,73 @@ def _table(given: Mapping[str, Any], period: str) -> TableSpec:
             f"The table {name!r} is asked anew every {every}, so it has one spend and no windows; write running = … "
             "for a total that runs on."
         )
-    windows = tuple(_positive(one, "windows") for one in given.get("windows", ()))
+    windows = tuple(read_positive(one, "windows") for one in given.get("windows", ()))
     target = given.get("target", "running")
     return TableSpec(
         name, str(given["running"] if running else given["question"]), spend, running, every,
-        None if "hide_below" not in given else _positive(given["hide_below"], "hide_below"),
-        None if "round_to" not in given else _positive(given["round_to"], "round_to"),
-        windows, None if target == "running" else _positive(target, "target"),
+        None if "hide_below" not in given else read_positive(given["hide_below"], "hide_below"),
+        None if "round_to" not in given else read_positive(given["round_to"], "round_to"),
+        windows, None if target == "running" else read_positive(target, "target"), rule,
+        None if "keys" not in given else str(given["keys"]),
     )  # fmt: skip
+
+
+def _rule(given: Mapping[str, Any], name: str) -> Rule | None:
+    if "periods_per_person" not in given:
+        if "gap" in given:
+            raise ParameterError(f"gap goes with periods_per_person; write periods_per_person = 12 for {name!r} too.")
+        return None
+    if "running" not in given:
+        raise ParameterError(f"periods_per_person is for totals that run on; leave it out of the table {name!r}.")
+    most = read_positive(given["periods_per_person"], "periods_per_person")
+    return Rule(most, read_positive(given.get("gap", 1), "gap"))
+
+
+def _paid(unit: Any, rule: Rule | None) -> str:
+    """Return for what a spend is: a period, or the whole person where only so many of their periods count."""
+    if rule is None:
+        return read_unit(unit, "spend")
+    if unit != "person":
+        raise ParameterError(
+            f"A total with periods_per_person is paid for the whole person; write spend = {{ person = … }}, not {unit}."
+        )
+    return "person"
+
+
+def _check_keys(file: PublicationFile) -> None:
+    """Refuse groups that are found by no table of every period, before the total takes its step."""
+    searches = {table.name for table in file.anew(file.period)}
+    for table in file.tables:
+        if table.keys is None:
+            continue
+        if not table.running or table.keys not in searches:
+            raise ParameterError(
+                f"keys = {table.keys!r} of {table.name!r} names a table of the same file that finds groups in every "
+                f"{file.period}, for a total that runs on; write question = 'count by page found privately' there."
+            )
+        if file.last is None or table.rule is not None:
+            raise ParameterError(
+                f"The groups of {table.name!r} are found as it runs, so its end is known and all periods of a person "
+                "count; write last = …, and leave periods_per_person out."
+            )
+
+
+def _check_memory(file: PublicationFile) -> None:
+    """Refuse lists of people under limits that they would break: one more day decides whether a later one counts."""
+    for table in file.tables:
+        if table.rule is None:
+            continue
+        if file.schema.person is None:
+            raise ParameterError(
+                f"periods_per_person of {table.name!r} needs to know whose a row is; write person = 'id' in the schema."
+            )
+        whole = Slot(file.period, file.name, file.first, file.last or date.max)
+        for unit, _ in file.budget.units:
+            if file.last is None or len(whole.meets(unit)) > 1:
+                raise ParameterError(
+                    f"Counting only {table.rule.most} periods of a person makes one {unit} decide about another; write "
+                    "limits on person, or leave periods_per_person out."
+                )
 
 
 def _check_horizon(first: date, last: date | None, horizon: Any, period: str) -> None:
@@ -256,7 +400,7 @@ def _check_horizon(first: date, last: date | None, horizon: Any, period: str) ->
 def _budget(limits: Mapping[str, str]) -> Budget:
     if not limits:
         raise ParameterError("[limits] says what is promised: write day = 'Concentrated(0.01)' and person = 'none'.")
-    _known("[limits]", limits, (*UNITS, "person"))
+    known("[limits]", limits, (*UNITS, "person"))
     person = limits.get("person")
     if person is None:
         raise ParameterError(
@@ -265,52 +409,3 @@ def _budget(limits: Mapping[str, str]) -> Budget:
         )
     units = {unit: read_bound(said, f"[limits] {unit}") for unit, said in limits.items() if unit != "person"}
     return Budget("none" if person == "none" else read_bound(person, "[limits] person"), units=units)
-
-
-def _known(where: str, given: Mapping[str, Any], words: Sequence[str]) -> None:
-    for name in given:
-        if name not in words:
-            raise ParameterError(f"{where} has no {name!r}; {nearest(name, words)}")
-
-
-def _wanted(given: Mapping[str, Any], name: str, example: str) -> Any:
-    if name not in given:
-        raise ParameterError(f"A publication needs {name}; write {name} = {example!r}.")
-    return given[name]
-
-
-def _unit(word: Any, name: str) -> str:
-    if word not in UNITS:
-        raise ParameterError(f"{name} = {word!r} is no period; write one of {', '.join(UNITS)}.")
-    return str(word)
-
-
-def _day(word: Any, name: str) -> date:
-    try:
-        return word if isinstance(word, date) else date.fromisoformat(str(word))
-    except ValueError:
-        raise ParameterError(f"{name} = {word!r} is no day; write {name} = '2026-01-01'.") from None
-
-
-def _days(word: Any) -> int:
-    found = re.fullmatch(r"([0-9]{1,4}) days?", str(word))
-    if found is None:
-        raise ParameterError(f"wait = {word!r} is no number of days; write wait = '3 days'.")
-    return int(found[1])
-
-
-def _positive(word: Any, name: str) -> int:
-    if not isinstance(word, int) or isinstance(word, bool) or word < 1:
-        raise ParameterError(f"{name} is a whole number from 1 on, not {word!r}.")
-    return word
-
-
-def _formats(words: Any) -> tuple[str, ...]:
-    wrong = [word for word in words if word not in FORMATS]
-    if wrong:
-        raise ParameterError(f"No format is called {wrong[0]!r}; write some of {', '.join(FORMATS)}.")
-    return tuple(words)
-
-
-def _beside(home: Path, place: str) -> str:
-    return place if "://" in place else str(home / place)

@@ -1,7 +1,8 @@
 """The files of a publication: tables with intervals for every period, running totals, metadata, one page (PB-PUBLISH).
 
 Everything is a function of stored answers and of the public file, so it can be written again at any time, byte by byte
-the same. A file is there as a whole or not at all.
+the same. A file is there as a whole or not at all. What another edition wrote cannot be worked out from this file: the
+ledger keeps its digest from when it was written, and only that is ever listed.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sfumato.answer import Answer
@@ -21,14 +22,27 @@ from sfumato.answer.frame import Frame
 from sfumato.durable import make_directory, write_durably
 from sfumato.errors import ParameterError
 from sfumato.noise import Noise
+from sfumato.publish.begun import Begun
 from sfumato.publish.calendar import Slot
+from sfumato.publish.digests import Digests
 from sfumato.publish.file import PublicationFile, TableSpec
-from sfumato.publish.metadata import csv_metadata, data_package, registry_record
+from sfumato.publish.means import MeanSeries
+from sfumato.publish.metadata import (
+    MEDIA,
+    Resource,
+    csv_metadata,
+    data_package,
+    hash_of,
+    registry_record,
+    resource_of,
+)
 from sfumato.publish.page import page
-from sfumato.publish.series import Series
+from sfumato.publish.series import PLACES, Estimates, Series
 
 Released = Mapping[Slot, Callable[[], dict[str, Answer]]]
 """By period, what gives its answers by table."""
+TOGETHER = 200
+"""So many files are written after what is said of them was kept at once."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +52,11 @@ class Layout:
     file: PublicationFile
     promise: tuple[str, ...]
     released: Released
-    running: Mapping[str, Series]
+    running: Mapping[str, Series | MeanSeries]
     note: str = ""
+    digests: Digests = field(default_factory=Digests)
+    begun: Mapping[str, Begun] = field(default_factory=dict)
+    """Running totals by table, as they were begun."""
 
     @property
     def home(self) -> Path:
@@ -48,25 +65,63 @@ class Layout:
 
     def write(self) -> None:
         """Write what is not there yet, and all that speaks of the whole."""
+        kept = self._kept()
+        digested = self.digests.load()
+        pending: dict[str, bytes] = {}
         for slot, answers in self.released.items():
-            if not all((self.home / path).exists() for path in self._paths(slot)):
-                self._put(self._period(slot, answers()))
-        self._put(self._series_files())
-        self._put(self._latest({}))
-        self._put(self._about({}))
+            paths = self._paths(slot)
+            whole = not self.note and all((self.home / path).exists() for path in paths)
+            if whole and all(path in (digested or ()) for path in paths):
+                continue
+            made = self._period(slot, answers())
+            kept |= _resources(made)
+            pending |= {} if whole else made
+            if len(pending) >= TOGETHER:
+                self._release(kept, pending)
+        pending |= self._series_files()
+        kept |= _resources(pending)
+        self._release(kept, pending)
+        self._put(self._latest({}, kept))
+        self._put(self._about(kept))
 
-    def published(self, stored: Iterable[str] = ()) -> list[Path]:
-        """Return the files of tables that are there, in a fixed order; not those that only speak of them.
+    def _release(self, kept: Mapping[str, Resource], pending: dict[str, bytes]) -> None:
+        """Keep what will be said of files, and only then write them: no file is there of which nothing is known."""
+        self.digests.save(kept)
+        self._put(pending)
+        pending.clear()
 
-        With what is `stored`, also those of it that are lost.
-        """
-        kinds, lost = (".parquet", ".csv", ".json"), {self.home / path for path in stored}
-        periods = {*self.home.glob("period=*/*"), *(path for path in lost if path.parent != self.home)}
-        found = [path for path in sorted(periods) if path.suffix in kinds]
-        for name in self.running:
-            own = {*self.home.glob(f"{name}.*"), *(path for path in lost if path.parent == self.home)}
-            found += [path for path in sorted(own) if _is_table(path) and path.name.startswith(f"{name}.")]
-        return found
+    def _kept(self) -> dict[str, Resource]:
+        """Return what is known of files that were written; of earlier versions, what they listed or left."""
+        kept = self.digests.load()
+        if kept is not None:
+            return dict(kept)
+        found = {name: resource_of(name, (self.home / name).read_bytes()) for name in self._there()}
+        try:
+            listed = json.loads((self.home / "datapackage.json").read_bytes())["resources"]
+            return found | {str(one["path"]): one for one in listed}
+        except (OSError, ValueError, KeyError, TypeError):
+            return found
+
+    def _there(self) -> list[str]:
+        """Return the files of tables that are there; not those that only speak of them."""
+        written = [*self.home.glob("period=*/*"), *self.home.glob("period=*/revision=*/*")]
+        written += [path for name in self.begun for path in self.home.glob(f"{name}.*") if _is_table(path)]
+        return [path.relative_to(self.home).as_posix() for path in written if path.suffix in MEDIA]
+
+    def _listed(self, kept: Mapping[str, Resource]) -> list[Resource]:
+        """Return what is said of all files, in a fixed order; formats that are written no more may be removed."""
+        names = list(self.begun)
+
+        def place(path: str) -> tuple[int, PurePosixPath]:
+            table = path.partition(".")[0]
+            return (
+                names.index(table) + 1 if table in names else len(names) + 1
+            ) if "/" not in path else 0, PurePosixPath(path)
+
+        return [kept[path] for path in sorted(kept, key=place) if self._wanted(path) or (self.home / path).exists()]
+
+    def _wanted(self, path: str) -> bool:
+        return PurePosixPath(path).suffix[1:] in self.file.formats
 
     def differences(self) -> tuple[list[str], int]:
         """Return in which files something else stands than what was stored or which are not there, and of how many.
@@ -79,11 +134,36 @@ class Layout:
             stored |= self._period(slot, answers())
         stored |= self._series_files()
         found = self._unlike(stored, "is not what was stored; remove it and run sfumato publish run.")
-        whole = self._latest(stored) | self._about(stored)
+        kept = self._kept()
+        found += self._changed({path: one for path, one in kept.items() if path not in stored})
+        found += [
+            f"{path} is no file that was published; remove it."
+            for path in sorted(self._there())
+            if path not in kept and path not in stored
+        ]
+        kept |= _resources(stored)
+        whole = self._latest(stored, kept) | self._about(kept)
         if self.released or self.home.exists():  # before the first run nothing speaks of anything
             said = "is not what is written from what was stored; run sfumato publish run, which writes it again."
             found += self._unlike(whole, said)
-        return found, len({*self.published(), *(self.home / path for path in whole)})
+        return found, len({*self._there(), *whole})
+
+    def _changed(self, kept: Mapping[str, Resource]) -> list[str]:
+        """Return which files of other editions are not those that were written then."""
+        found = []
+        for path, one in kept.items():
+            place = self.home / path
+            if place.exists() and hash_of(place.read_bytes()) != one["hash"]:
+                found.append(
+                    f"{path} is of another edition and is not what was published then, by the digest that was kept of "
+                    "it; put it back as it was, or remove it and run sfumato publish run with the file of that edition."
+                )
+            elif not place.exists() and self._wanted(path):
+                found.append(
+                    f"{path} is not there and is of another edition; put it back, or run sfumato publish run with the "
+                    "file of that edition."
+                )
+        return found
 
     def _unlike(self, wanted: Mapping[str, bytes], said: str) -> list[str]:
         found = []
@@ -108,17 +188,17 @@ class Layout:
         return [kind for kind in ("parquet", "csv") if kind in self.file.formats]
 
     def _paths(self, slot: Slot) -> list[str]:
-        listed = self.file.anew(slot.unit)
-        found = [f"period={slot.name}/{spec.name}.{kind}" for spec in listed for kind in self._tables()]
-        return found + ([f"period={slot.name}/answer.json"] if "json" in self.file.formats else [])
+        listed = self.file.listed(slot)
+        found = [f"{slot.path}/{spec.name}.{kind}" for spec in listed for kind in self._tables()]
+        return found + ([f"{slot.path}/answer.json"] if "json" in self.file.formats else [])
 
     def _period(self, slot: Slot, answers: Mapping[str, Answer]) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
-        specs = {spec.name: spec for spec in self.file.anew(slot.unit)}
+        specs = {spec.name: spec for spec in self.file.listed(slot)}
         for name, answer in answers.items():
             shown = published_frame(answer, specs[name])
             for kind, content in _written(shown, self._tables()).items():
-                found[f"period={slot.name}/{name}.{kind}"] = content
+                found[f"{slot.path}/{name}.{kind}"] = content
         if answers and "json" in self.file.formats:
             record = {
                 "publication": self.file.name,
@@ -130,12 +210,18 @@ class Layout:
                 "note": self.note,
                 "tables": {name: _record(answer) for name, answer in answers.items()},
             }
-            found[f"period={slot.name}/answer.json"] = _json(record)
+            if slot.revision:
+                record["revision"] = slot.revision
+            if self.file.zone is not None:
+                record["zone"] = self.file.zone.key
+            found[f"{slot.path}/answer.json"] = _json(record)
         return found
 
     def _series_files(self) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
         for spec in self.file.running():
+            if spec.name not in self.running:
+                continue  # it cannot be worked out again: its files stay as they were published
             shown = series_frame(self.running[spec.name], spec, self.keys_of(spec))
             for kind, content in _written(shown, self._tables()).items():
                 found[f"{spec.name}.{kind}"] = content
@@ -145,43 +231,47 @@ class Layout:
         """Return the columns of the groups of a running total."""
         from sfumato.publish.total import RunningTable
 
-        return RunningTable(self.file, spec).measure.keys
+        found = self.begun.get(spec.name)
+        table = RunningTable(self.file, spec) if found is None else RunningTable(found.file, found.spec)
+        return table.measured.measure.keys
 
-    def _content(self, path: str, stored: Mapping[str, bytes]) -> bytes | None:
-        """Return what was stored for a file, or what stands in it, such as what another edition wrote."""
+    def _content(self, path: str, stored: Mapping[str, bytes], kept: Mapping[str, Resource]) -> bytes | None:
+        """Return what was stored for a file, or what stands in it if that is what was published."""
+        if path in stored:
+            return stored[path]
         place = self.home / path
-        return stored[path] if path in stored else place.read_bytes() if place.exists() else None
+        content = place.read_bytes() if place.exists() else None
+        return content if content is not None and hash_of(content) == kept[path]["hash"] else None
 
-    def _latest(self, stored: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Return copies of the newest period of each table."""
-        found: dict[str, bytes] = {}
+    def _latest(self, stored: Mapping[str, bytes], kept: Mapping[str, Resource]) -> dict[str, bytes]:
+        """Return copies of the newest period of each table; what is not what was published is not copied."""
+        newest: dict[str, str] = {}
         for slot in self.released:
-            for path in self._paths(slot):
+            for path in () if slot.revision else self._paths(slot):
                 name = path.rpartition("/")[2]
-                content = self._content(path, stored)
-                if content is not None:
-                    found[f"latest/{name}" if name != "answer.json" else f"latest/{slot.unit}.json"] = content
-        return found
+                if path in kept:
+                    newest[f"latest/{name}" if name != "answer.json" else f"latest/{slot.unit}.json"] = path
+        found = {copy: self._content(path, stored, kept) for copy, path in newest.items()}
+        return {copy: content for copy, content in found.items() if content is not None}
 
-    def _about(self, stored: Mapping[str, bytes]) -> dict[str, bytes]:
-        files: dict[str, bytes] = {}
-        for path in self.published(stored):
-            name = path.relative_to(self.home).as_posix()
-            content = self._content(name, stored)
-            assert content is not None
-            files[name] = content
+    def _about(self, kept: Mapping[str, Resource]) -> dict[str, bytes]:
+        listed = self._listed(kept)
         found = {
-            "datapackage.json": _json(data_package(self.file, self.promise, files, self.note)),
+            "datapackage.json": _json(data_package(self.file, self.promise, listed, self.note)),
             "registry.yaml": registry_record(self.file, self.promise).encode(),
         }
         for spec in self.file.tables:
-            sample = next((content for path, content in files.items() if path.endswith(f"{spec.name}.csv")), None)
-            if sample is not None:
-                found[f"{spec.name}.csv-metadata.json"] = _json(csv_metadata(spec, sample))
+            # The newest: an earlier edition may have had other columns.
+            own = [one for one in listed if PurePosixPath(one["path"]).name == f"{spec.name}.csv"]
+            own = [one for one in own if "/revision=" not in one["path"]] or own
+            if own:
+                found[f"{spec.name}.csv-metadata.json"] = _json(csv_metadata(spec, own[-1]))
         if "html" in self.file.formats:
-            newest = {slot.unit: (slot, answers) for slot, answers in self.released.items()}
+            newest = {(slot.unit, slot.revision): (slot, answers) for slot, answers in self.released.items()}
             shown = [(slot, answers()) for slot, answers in newest.values()]
-            found["index.html"] = page(self.file, self.promise, shown, self.running, self.note).encode()
+            found["index.html"] = page(
+                self.file, self.promise, shown, self.running, note=self.note, begun=self.begun.values()
+            ).encode()
         return found
 
 
@@ -239,24 +329,31 @@ def _rounded(cell: Any, step: int, name: str) -> Any:
     return int((cell + step / 2) // step) * step
 
 
-def series_frame(series: Series, spec: TableSpec, keys: tuple[str, ...]) -> Frame:
+def series_frame(series: Series | MeanSeries, spec: TableSpec, keys: tuple[str, ...]) -> Frame:
     """Return a running total as a table: a row for each period and group, with both bands, and its windows."""
     columns: dict[str, list[Any]] = {name: [] for name in ("period", *keys)}
-    shapes = {"total": series.totals()}
+    mean, places = isinstance(series, MeanSeries), PLACES if series.places is None else series.places
+    shapes = {"mean" if mean else "total": series.totals()}
     if len(series.segments) == 1:
-        shapes |= {f"last_{width}": series.window(width) for width in spec.windows}
+        shapes |= {f"{'mean_' if mean else ''}last_{width}": series.window(width) for width in spec.windows}
+    ends = {name: _ends_of(found) for name, found in shapes.items()}
     for place, period in enumerate(series.periods):
         for number, cell in enumerate(series.keys):
             columns["period"].append(period)
             for name, value in zip(keys, cell, strict=True):
                 columns[name].append(value.isoformat() if isinstance(value, date) else value)
-            for name, found in shapes.items():
-                value = float(found.values[place, number])
-                for ending, half in (("", 0.0), ("_low", -found.half[place]), ("_high", found.half[place])):
-                    columns.setdefault(name + ending, []).append(round(value + half, 3))
-                for ending, half in (("_all_low", -found.band[place]), ("_all_high", found.band[place])):
-                    columns.setdefault(name + ending, []).append(round(value + half, 3))
+            for name in shapes:
+                for ending, numbers in ends[name].items():
+                    # Values are rounded as Python does and ends as numpy does: stored files are compared byte by byte.
+                    cell_value = numbers[place, number] if ending else float(numbers[place, number])
+                    columns.setdefault(name + ending, []).append(round(cell_value, places))
     return Frame(("period", *keys), {name: tuple(cells) for name, cells in columns.items()})
+
+
+def _ends_of(found: Estimates) -> dict[str, Any]:
+    """Return the numbers of a column and of those with its ends, by what their names end with."""
+    ends = {"_low": found.low, "_high": found.high, "_all_low": found.all_low, "_all_high": found.all_high}
+    return {"": found.values} | ends
 
 
 def _written(frame: Frame, kinds: list[str]) -> dict[str, bytes]:
@@ -284,6 +381,10 @@ def _record(answer: Answer) -> dict[str, Any]:
 
 def _json(record: Any) -> bytes:
     return (json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _resources(files: Mapping[str, bytes]) -> dict[str, Resource]:
+    return {path: resource_of(path, content) for path, content in files.items()}
 
 
 def _is_table(path: Path) -> bool:

@@ -158,8 +158,8 @@ def _decoder(factor: Factor, window: int | None) -> NDArray[np.float64]:
     return found
 
 
-def candidates(periods: int, window: int | None) -> list[int]:
-    """Return the bands that are tried: powers of two, three times such, the window, and all periods."""
+def candidates(periods: int, window: int | None, gap: int = 1) -> list[int]:
+    """Return the bands that are tried: powers of two, three times such, window and gap, and all periods."""
     powers = [2**i for i in range(13)]
-    tried = {*powers, *(3 * one for one in powers), periods, *([] if window is None else [window])}
+    tried = {*powers, *(3 * one for one in powers), periods, gap, *([] if window is None else [window])}
     return sorted(band for band in tried if band <= periods)

@@ -6,7 +6,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,47 +18,58 @@ REGISTRY = ("deployment_name", "purpose", "data_curator", "region")
 MEDIA = {".csv": "text/csv", ".parquet": "application/vnd.apache.parquet", ".json": "application/json"}
 
 
-def data_package(file: PublicationFile, promise: tuple[str, ...], files: Mapping[str, bytes], note: str) -> Any:
+Resource = Mapping[str, Any]
+"""What a data package says of one file."""
+
+
+def resource_of(path: str, content: bytes) -> Resource:
+    """Return what is said of a file: its hash, its size and, of CSV, its columns."""
+    place = PurePosixPath(path)
+    found: dict[str, Any] = {
+        "name": str(place).replace("/", "-").replace("=", "-").replace(".", "-").lower(),
+        "path": path,
+        "hash": hash_of(content),
+        "bytes": len(content),
+        "mediatype": MEDIA[place.suffix],
+    }
+    if place.suffix == ".csv":
+        found["schema"] = {"fields": [{"name": name, "type": kind} for name, kind in _columns(content)]}
+    return found
+
+
+def hash_of(content: bytes) -> str:
+    """Return the digest of a file as data packages write it."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def data_package(file: PublicationFile, promise: tuple[str, ...], resources: Sequence[Resource], note: str) -> Any:
     """Return a data package: every file with its hash, its size and, of CSV, its columns."""
-    resources = []
-    for path, content in files.items():
-        place = PurePosixPath(path)
-        resource: dict[str, Any] = {
-            "name": str(place).replace("/", "-").replace("=", "-").replace(".", "-").lower(),
-            "path": path,
-            "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
-            "bytes": len(content),
-            "mediatype": MEDIA[place.suffix],
-        }
-        if place.suffix == ".csv":
-            resource["schema"] = {"fields": [{"name": name, "type": kind} for name, kind in _columns(content)]}
-        resources.append(resource)
     found = {
         "name": file.name,
         "title": file.about.get("deployment_name", file.name),
         "description": " ".join(filter(None, (note, *promise))),
         "version": file.edition,
-        "resources": resources,
+        "resources": list(resources),
     }
     return {**found, "licenses": [{"name": file.licence}]} if file.licence else found
 
 
-def csv_metadata(spec: TableSpec, content: bytes) -> Any:
+def csv_metadata(spec: TableSpec, resource: Resource) -> Any:
     """Return what the columns of a table hold, as CSV on the Web says it."""
-    names = {"number": "number", "integer": "integer", "string": "string"}
+    names, fields = {"number": "number", "integer": "integer", "string": "string"}, resource["schema"]["fields"]
     return {
         "@context": "http://www.w3.org/ns/csvw",
         "dc:title": spec.name,
         "dc:description": _ends(spec),
         "null": "",
-        "tableSchema": {"columns": [{"name": name, "datatype": names[kind]} for name, kind in _columns(content)]},
+        "tableSchema": {"columns": [{"name": one["name"], "datatype": names[one["type"]]} for one in fields]},
     }
 
 
 def _ends(spec: TableSpec) -> str:
     said = f"{spec.phrase}. low and high are ends of 95 % intervals for each row, of the noise of privacy alone."
     if spec.running:
-        said += " Those with 'all' hold for all rows at once."
+        said += f" Those with 'all' hold for all {'periods of a group' if spec.keys else 'rows'} at once."
     if spec.hide_below is not None:
         said += f" Values below {spec.hide_below} as published are left out, for readability and not for privacy."
     if spec.round_to is not None:
@@ -100,7 +111,8 @@ def registry_record(file: PublicationFile, promise: tuple[str, ...]) -> str:
         "edition": file.edition,
         "model": "Central",
         "privacy_unit": "person" if unit == "person" else f"person-{unit}",
-        "privacy_unit_details": f"All rows of one person whose {file.stamp} lies in one {unit}, whenever they arrive."
+        "privacy_unit_details": f"All rows of one person whose {file.stamp} lies in one {unit}"
+        f"{'' if file.zone is None else f' of {file.zone.key}'}, whenever they arrive."
         if unit != "person"
         else "All rows of one person.",
         **_parameters(bound),
@@ -109,12 +121,28 @@ def registry_record(file: PublicationFile, promise: tuple[str, ...]) -> str:
         "data_source_type": "Dynamic",
         "access_type": "Non-interactive",
         "unprotected_quantities": "The declared file, the schema, and on which days something was published.",
-        "late_data": f"A {file.period} is read {file.wait} days after its end; what arrives later is never read.",
+        "late_data": f"A {file.period} is read {file.wait} days after its end; what arrives later is never read."
+        if not file.revisions
+        else f"A {file.period} is read {file.wait} days after its end, and again: {revisions_said(file)}",
         "composition": "Privacy filters, one for each period and limit; all adaptive.",
         "post_processing": [f"{one.name}: {_ends(one)}" for one in file.tables],
-        "mechanisms": [f"{one.name}: {'PB-CONTINUAL' if one.running else one.phrase}" for one in file.tables],
+        "mechanisms": [f"{one.name}: {_mechanism(one)}" for one in file.tables],
     }
     return "".join(_yaml(name, value) for name, value in record.items())
+
+
+def revisions_said(file: PublicationFile) -> str:
+    """Say when which tables are published again; the first release of each stays what it is."""
+    said = [f"{', '.join(one.spend)} {one.after} days after the end (revision={one.name})" for one in file.revisions]
+    return f"{'; '.join(said)}. Each is a release of its own beside the first one, and is paid for."
+
+
+def _mechanism(spec: TableSpec) -> str:
+    if not spec.running:
+        return spec.phrase
+    if spec.rule is not None:
+        return f"PB-MEMORY, at most {spec.rule.most} periods of a person"
+    return "PB-TREE" if spec.pure else "PB-CONTINUAL"
 
 
 def _parameters(bound: Bound) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
 from sfumato.answer import Answer, Frame
+from sfumato.publish.begun import Begun
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile, TableSpec
+from sfumato.publish.means import MeanSeries
+from sfumato.publish.metadata import revisions_said
 from sfumato.publish.series import NEIGHBOURS, Series
 from sfumato.show.pages import Shown, html
 
@@ -42,20 +45,26 @@ def page(
     file: PublicationFile,
     promise: Sequence[str],
     newest: Sequence[tuple[Slot, Mapping[str, Answer]]],
-    running: Mapping[str, Series],
+    running: Mapping[str, Series | MeanSeries],
+    *,
     note: str = "",
+    begun: Collection[Begun] = (),
 ) -> str:
     """Return the whole page as one HTML text that loads nothing from anywhere."""
     from sfumato.publish.layout import published_frame
 
-    specs = {spec.name: spec for spec in file.tables}
+    specs, totals = {spec.name: spec for spec in file.tables}, {one.spec.name: one for one in begun}
     sections = [html("What is promised", [_Text(note, *promise, _late(file))])]
-    for name, series in running.items():
-        sections.append(html(f"{name}: {specs[name].phrase}, running", _drawn(series)))
+    for name, total in totals.items():
+        drawn = _drawn(running[name]) if name in running else []
+        said = [_Text(total.stopped)] if total.stopped else []
+        sections.append(html(f"{name}: {total.spec.phrase}, running", [*drawn, *said]))
     for slot, answers in newest:
         for name, answer in answers.items():
             shown = published_frame(answer, specs[name])
-            sections.append(html(f"{name}, {slot.name}", [_table(shown), _Text(*_readability(specs[name]))]))
+            sections.append(
+                html(f"{name}, {slot.name}{_look(slot)}", [_table(shown), _Text(*_readability(specs[name]))])
+            )
     links = [f"latest/{spec.name}.csv" for spec in file.anew()] + [f"{spec.name}.csv" for spec in file.running()]
     listed = [link for link in links if "csv" in file.formats] + ["datapackage.json", "registry.yaml"]
     sections.append(html("Files", [_Links(listed)]))
@@ -66,7 +75,7 @@ def page(
     )
 
 
-def _drawn(series: Series) -> list[Shown]:
+def _drawn(series: Series | MeanSeries) -> list[Shown]:
     if not series.periods:
         return [_Text("Nothing is released yet.")]
     pictures: list[Shown] = [series.plot(place) for place in range(min(DRAWN, len(series.keys)))]
@@ -85,6 +94,12 @@ def _readability(spec: TableSpec) -> list[str]:
     return found
 
 
+def _look(slot: Slot) -> str:
+    return f", revised ({slot.revision})" if slot.revision else ""
+
+
 def _late(file: PublicationFile) -> str:
     wait = f"{file.wait} days after its end" if file.wait else "after its end"
-    return f"A {file.period} is read once, {wait}; rows that arrive later are never read."
+    if not file.revisions:
+        return f"A {file.period} is read once, {wait}; rows that arrive later are never read."
+    return f"A {file.period} is read {wait}; rows that arrive later count in its revisions only: {revisions_said(file)}"

@@ -7,7 +7,10 @@ from typing import Any
 
 from sfumato.answer import Answer
 from sfumato.publish.file import TableSpec
-from sfumato.publish.series import band_factor
+from sfumato.publish.means import MeanSeries
+from sfumato.publish.running import RunningTotals
+from sfumato.publish.segments import band_factor
+from sfumato.publish.series import Series
 from sfumato.publish.total import RunningTable
 
 USUAL = 0.95
@@ -68,10 +71,29 @@ def table_plan(spec: TableSpec, unit: str, error: str, cost: str | None = None) 
 def running_error(table: RunningTable) -> str:
     """Say how wide the noise of a running total is, at one period and at all of them."""
     totals = table.totals
+    if not isinstance(totals, RunningTotals) or not table.measured.rows:
+        return _series_error(table)
     unit = float(table.gauge.unit)
     spread = (totals.variance * totals.factor.spread(table.spec.target)) ** 0.5
     all_at_once = band_factor(len(table.periods), 1 - USUAL) * float(spread.max()) * unit
     return f"±{1.96 * float(spread.mean()) * unit:.3g} one period, ±{all_at_once:.3g} all periods at once"
+
+
+def _series_error(table: RunningTable) -> str:
+    """Say the same from a series in which nothing but zeros was released."""
+    totals, keys = table.totals, table.measured.width
+    released = [[0] * keys * totals.entries(period) for period in range(1, totals.periods + 1)]
+    names = tuple(slot.name for slot in table.periods)
+    empty = Series(names, table.cells, (totals.segment(released, keys),), table.gauge.unit)
+    series = table.measured.series(empty, table.grid)
+    if isinstance(series, MeanSeries):
+        return f"sum {_widths(table, series.sums)}; count {_widths(table, series.counts)}"
+    return _widths(table, series)
+
+
+def _widths(table: RunningTable, series: Series) -> str:
+    found = series.totals() if table.spec.target is None else series.window(table.spec.target)
+    return f"±{float(found.half.mean()):.3g} one period, ±{float(found.band.max()):.3g} all periods at once"
 
 
 def rehearsed_error(answer: Answer) -> str:

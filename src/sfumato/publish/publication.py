@@ -3,78 +3,50 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from sfumato.answer import Answer, Released
-from sfumato.ask.asked import PLAIN, Asked
+from sfumato.ask.asked import PLAIN
 from sfumato.ask.packing import unpack
 from sfumato.curator.finishing import answers_of, same_event
-from sfumato.curator.typed import read_question
 from sfumato.durable import lock, make_directory
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SfumatoError
 from sfumato.ledger import Ledger
-from sfumato.ledger.history import Entry
 from sfumato.ledger.running import Coins
 from sfumato.ledger.slots import SlotCharge
 from sfumato.noise import Noise, new_key
-from sfumato.privacy import ADD_REMOVE, Approximate, Cost, Loss, Pure
-from sfumato.publish.calendar import Slot
+from sfumato.privacy import ADD_REMOVE, Loss
+from sfumato.publish.begun import Begun, begun_of, gone
+from sfumato.publish.calendar import Slot, unit_of
 from sfumato.publish.charges import charges_of
+from sfumato.publish.digests import Digests
 from sfumato.publish.file import PublicationFile, TableSpec, load_file
 from sfumato.publish.layout import Layout, table_of
-from sfumato.publish.planned import PublicationPlan, rehearsed_error, running_error, table_plan
+from sfumato.publish.means import MeanSeries
+from sfumato.publish.period_tables import PeriodTables
+from sfumato.publish.planned import PublicationPlan, TablePlan, rehearsed_error, running_error, table_plan
 from sfumato.publish.series import Series
+from sfumato.publish.states import OTHER_BEGUN, Period, Seen, State, Verified, seen_of
 from sfumato.publish.total import RunningTable, current, running_series
 from sfumato.publish.words import promise
+from sfumato.publish.zones import starts_of
 from sfumato.table.data import Table, open_table
-from sfumato.table.gauge import Basis
 from sfumato.table.rehearsal import random_rows
 
-State = Literal["not due", "due", "begun", "done", "dead", "other edition"]
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 """Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
 FORESEEN = 400
 """So many periods are tried against the limits when a publication is planned."""
+UNFINISHED = ("reserved", "started")
+"""How a request stands that was paid for and has no answer."""
 MADE_UP = 1000
 """How many made-up people a preview has."""
-
-
-class Period(NamedTuple):
-    """How one period stands."""
-
-    unit: str
-    name: str
-    state: State
-
-    def to_json(self) -> dict[str, str]:
-        """Return the three words."""
-        return {"unit": self.unit, "period": self.name, "state": self.state}
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """How everything stood at one look: requests by id, and of each running total the periods done and those lost."""
-
-    entries: Mapping[str, Entry]
-    running: Sequence[tuple[set[str], set[str]]]
-
-
-@dataclass(frozen=True)
-class Verified:
-    """What a verification found; it is true if nothing is wrong."""
-
-    periods: int
-    files: int
-    problems: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return not self.problems
 
 
 class Publication:
@@ -88,7 +60,8 @@ class Publication:
         if not isinstance(file, PublicationFile):
             raise ParameterError("A publication is read from its file; write Publication.load('counts.toml').")
         self.file = file
-        self._prepared: dict[tuple[str, str, bool, bool], Asked] = {}
+        self._tables = PeriodTables(file)
+        self._starts: dict[tuple[str, str], tuple[int, ...]] = {}
 
     @classmethod
     def load(cls, path: str | Path) -> Publication:
@@ -121,51 +94,19 @@ class Publication:
     def _units(self) -> list[str]:
         return [unit for unit, _ in self.file.budget.units]
 
-    def _asked(self, book: Ledger, tables: Sequence[TableSpec]) -> Asked:
-        """Prepare the tables of one period, each for its own spend; public facts only, so once for all periods."""
-        known = (tables[0].every, book.gaussians, book.exact_lists, book.rank_errors)
-        if known not in self._prepared:
-            self._prepared[known] = self._prepare(book, tables)
-        return self._prepared[known]
-
-    def _prepare(self, book: Ledger, tables: Sequence[TableSpec]) -> Asked:
-        schema = self.file.schema
-        basis = Basis(
-            schema,
-            None,
-            ADD_REMOVE,
-            gaussians=book.gaussians,
-            exact_lists=book.exact_lists,
-            rank_errors=book.rank_errors,
-        )
-        questions = tuple(read_question(one.phrase, schema).canonical(schema) for one in tables)
-        prepared = tuple(
-            question.prepare(basis, one.spend[one.every]) for question, one in zip(questions, tables, strict=True)
-        )
-        return Asked(questions, prepared, schema)
-
-    def _losses(self, asked: Asked, tables: Sequence[TableSpec]) -> tuple[Loss, ...]:
-        """Return what may be charged: the loss as it is, or that of anything within the spends.
-
-        A spend for each attribute says nothing about a person, who may cost many times that.
-        """
-        spends = [one.spend[one.every] for one in tables]
-        known = [one for one in spends if isinstance(one, (Approximate, Pure)) and one.unit == "person"]
-        loss = asked.loss()
-        if len(known) < len(spends) or not any(isinstance(one, Approximate) for one in known):
-            return (loss,)
-        epsilon = sum((one.epsilon for one in known), start=0 * known[0].epsilon)
-        delta = sum((one.delta for one in known if isinstance(one, Approximate)), start=0 * known[0].epsilon)
-        return loss, Loss.flat(Cost.approximate(epsilon, delta), relation=ADD_REMOVE)
-
     def plan(self) -> PublicationPlan:
         """Say what is promised, what every table costs and how far off it will be, and when a limit will refuse."""
         with Ledger(None, self.file.budget, relation=ADD_REMOVE) as book:
-            errors, costs = self._rehearsed(book), self._costs(book)
+            errors, costs = self._rehearsed(book), self._tables.costs(book)
             tables = [table_plan(one, one.every, errors[one.name], costs.get(one.name)) for one in self.file.anew()]
             tables += [
                 table_plan(one, self.file.period, running_error(RunningTable(self.file, one)))
                 for one in self.file.running()
+            ]
+            tables += [
+                TablePlan(f"{name} ({one.name})", f"{one.after} days later", str(bound), "see a preview")
+                for one in self.file.revisions
+                for name, bound in one.spend.items()
             ]
             refused = self._foreseen(book)
         return PublicationPlan(
@@ -184,7 +125,7 @@ class Publication:
             listed = self.file.anew(unit)
             if not listed:
                 continue
-            asked = self._asked(book, listed)
+            asked = self._tables.asked(book, listed)
             with made._open("", Slot.of(unit, self.file.first)) as table:
                 work, coins = asked.work(table), Coins("rehearsal", new_key())
                 raw = unpack(work.draw(work.read(), coins), self.file.schema)
@@ -194,16 +135,6 @@ class Publication:
                 answer = Answer(question, shown, prepared.loss(), event)
                 table_of(answer)  # which refuses what cannot be written
                 found[one.name] = rehearsed_error(answer)
-        return found
-
-    def _costs(self, book: Ledger) -> dict[str, str]:
-        """Return what a person costs in the tables whose spend is for each attribute, and so does not say it."""
-        found: dict[str, str] = {}
-        for unit in self.file.units():
-            listed = self.file.anew(unit)
-            for one, prepared in zip(listed, self._asked(book, listed).prepared if listed else (), strict=True):
-                if one.spend[unit].unit != "person":
-                    found[one.name] = str(prepared.loss().person)
         return found
 
     def _foreseen(self, book: Ledger) -> str | None:
@@ -217,11 +148,15 @@ class Publication:
                 listed = self.file.anew(unit)
                 if not listed:
                     continue
-                asked = self._asked(book, listed)
-                losses = self._losses(asked, listed)
+                asked = self._tables.asked(book, listed)
+                losses = self._tables.losses(asked, listed)
                 for found in self.file.slots(unit, horizon)[:FORESEEN]:
                     slot = found.name
                     book.reserve(slot, asked.event(slot), losses, slots=self._charges(found, losses))
+            for found in self.file.revised(date.max)[:FORESEEN] if self.file.last is not None else ():
+                slot, asked = found.issue, self._tables.asked(book, self.file.listed(found))
+                losses = self._tables.losses(asked, self.file.listed(found))
+                book.reserve(slot, asked.event(slot), losses, slots=self._charges(found, losses))
         except BudgetExceeded as refusal:
             return f"{slot}: {refusal}"
         return None
@@ -259,11 +194,14 @@ class Publication:
         """
         with self._alone(), self._ledger() as book:
             self._sweep(book)
-            wanted = [slot for slot in self._due(today) if period in (None, slot.name)]
+            wanted = [slot for slot in self._due(today) if period in (None, slot.issue)]
             if period is not None and not wanted:
                 raise ParameterError(f"{period!r} is no period that is due; see sfumato publish status.")
-            seen = self._seen(book)
-            done = [slot for slot in wanted if self._state(book, seen, slot) in ("due", "begun")]
+            seen = seen_of(self.file, book)
+            found = {slot: self._state(book, seen, slot) for slot in wanted}
+            if period is not None and set(found.values()) == {"begun under another edition"}:
+                raise LedgerError(OTHER_BEGUN.format(name=period))
+            done = [slot for slot in wanted if found[slot] in ("due", "begun")]
             try:
                 for slot in done:
                     self._run_slot(book, slot)
@@ -271,8 +209,8 @@ class Publication:
                 self._write(book)  # what was released before stands, whatever stopped the rest
                 raise
             self._write(book)
-            seen = self._seen(book)
-            return [Period(slot.unit, slot.name, self._state(book, seen, slot)) for slot in done]
+            seen = seen_of(self.file, book)
+            return [self._period(book, seen, slot) for slot in done]
 
     def backfill(self, first: str, last: str, today: date | None = None) -> list[Period]:
         """Release the periods that are due between two days; running totals go on in their order."""
@@ -280,7 +218,7 @@ class Publication:
         found: list[Period] = []
         for slot in self._due(today):
             if start <= slot.first and slot.last <= end:
-                found += self.run(slot.name, today)
+                found += self.run(slot.issue, today)
         return found
 
     def give_up(self, period: str) -> None:
@@ -300,47 +238,88 @@ class Publication:
             held.close()
 
     def _sweep(self, book: Ledger) -> None:
-        for spec in self.file.running():
-            table = current(self.file, spec, book)
+        for begun in self._begun(book):
+            if not begun.known:
+                continue
+            table = current(begun.file, begun.spec, book)
             for number in range(table.number + 1 if table is not None else 1):
-                RunningTable(self.file, spec, number).sweep(book)
+                RunningTable(begun.file, begun.spec, number).sweep(book)
+
+    def _begun(self, book: Ledger) -> list[Begun]:
+        """Return the running totals of the file, each as it was begun."""
+        return [begun_of(self.file, spec, book) for spec in self.file.running()]
+
+    def _today(self) -> date:
+        """Return the day that it is: where days are those of a zone, there."""
+        return datetime.now(self.file.zone or UTC).date()
 
     def _due(self, today: date | None) -> list[Slot]:
-        now = today or datetime.now(UTC).date()
+        now = today or self._today()
         found = [slot for unit in self.file.units() for slot in self.file.due(unit, now)]
-        return sorted(found, key=lambda slot: (slot.last, slot.first))
+        found += self.file.revised(now)
+        return sorted(found, key=lambda slot: (slot.last, slot.first, slot.revision))
 
     def _id(self, name: str) -> str:
         return f"pub/{self.file.name}/{name}"
 
     def _snapshot(self, slot: Slot) -> str:
-        return f"{self.file.name}/{slot.name}/{self.file.edition}"
+        first = f"{self.file.name}/{slot.name}/{self.file.edition}"
+        rules = {one.name: one.edition for one in self.file.revisions}
+        return f"{first}/{slot.revision}/{rules[slot.revision]}" if slot.revision else first
 
     def _run_slot(self, book: Ledger, slot: Slot) -> None:
-        listed = self.file.anew(slot.unit)
+        listed = self.file.listed(slot)
         source = self.file.source_of(slot)  # a missing file is said before anything is reserved
+        self._begins(book, slot)
         if listed:
             self._release(book, slot, listed)
-        if slot.unit != self.file.period:
+        if slot.unit != self.file.period or slot.revision:
             return
-        for spec in self.file.running():
-            table = current(self.file, spec, book)
-            here = table is not None and slot.name in {one.name for one in table.periods}
-            if table is not None and here and not table.dead(book):
-                table.step(book, slot, lambda: self._open(source, slot))
+        for begun in self._begun(book):
+            if not begun.stopped:
+                self._step(book, begun.spec, slot, source)
+
+    def _begins(self, book: Ledger, slot: Slot) -> None:
+        """Look up when the days of a period begin, where there is a zone."""
+        if self.file.zone is not None:
+            self._starts[slot.unit, slot.name] = starts_of(book, self.file.name, self.file.zone, slot)
+
+    def _step(self, book: Ledger, spec: TableSpec, slot: Slot, source: str) -> None:
+        """Take the step of a running total, and before it those of periods that only an earlier edition published.
+
+        All of them were charged when the total was begun.
+        """
+        search = partial(self._found, book, spec)
+        while (table := current(self.file, spec, book, search)) is not None:
+            coming = table.periods[len(table.done(book))]
+            if coming.first >= min(self.file.since, slot.first):
+                break
+            place = self.file.source_of(coming)
+            self._begins(book, coming)
+            table.step(book, coming, partial(self._open, place, coming))
+        if table is not None and slot.name in {one.name for one in table.periods}:
+            table.step(book, slot, partial(self._open, source, slot))
+
+    def _found(self, book: Ledger, spec: TableSpec, period: str) -> Sequence[tuple[Any, ...]]:
+        """Return which groups of a running total were found in a period: what its table released, and nothing else."""
+        (slot,) = (one for one in self.file.running_periods() if one.name == period)  # their end is known
+        answer = self._answers(book, slot).get(spec.keys or "")
+        return () if answer is None else answer.released.cells
 
     def _release(self, book: Ledger, slot: Slot, listed: Sequence[TableSpec]) -> None:
-        entry = book.entry(self._id(slot.name))
+        entry = book.entry(self._id(slot.issue))
         if entry is not None and entry.state in ("committed", "dead"):
             return
-        asked = self._asked(book, listed)
+        asked = self._tables.asked(book, listed)
+        if entry is not None and not same_event(asked, self._snapshot(slot), entry.event):
+            return  # paid for under another edition, which alone can finish it
         if any(question.kind not in TABLES for question in asked.questions):
             self._rehearsed(book)
-        losses, snapshot = self._losses(asked, listed), self._snapshot(slot)
+        losses, snapshot = self._tables.losses(asked, listed), self._snapshot(slot)
         with self._open(self.file.source_of(slot), slot) as table:
             asked.check(table)
             book.run_sealed(
-                self._id(slot.name),
+                self._id(slot.issue),
                 asked.event(snapshot),
                 losses,
                 asked.work(table),
@@ -348,55 +327,63 @@ class Publication:
             )
 
     def _open(self, source: Any, slot: Slot) -> Table:
-        return open_table(source, self.file.schema, snapshot=self._snapshot(slot), span=self.file.span(slot))
+        span = self.file.span(slot, self._starts.get((slot.unit, slot.name), ()))
+        return open_table(source, self.file.schema, snapshot=self._snapshot(slot), span=span)
 
     # What became of it
 
-    def _seen(self, book: Ledger) -> _Seen:
-        """Look once at how everything stands."""
-        running: list[tuple[set[str], set[str]]] = []
-        for spec in self.file.running():
-            done: set[str] = set()
-            dead: set[str] = set()
-            number = 0
-            while True:
-                table = RunningTable(self.file, spec, number)
-                found = table.done(book)
-                done.update(found)
-                if table.dead(book):
-                    dead.update(one.name for one in table.periods)
-                number += 1
-                if not table.periods or len(found) < len(table.periods):
-                    break
-            running.append((done, dead))
-        return _Seen({entry.id: entry for entry in book.history()}, running)
-
-    def _state(self, book: Ledger, seen: _Seen, slot: Slot) -> State:
-        listed, entry = self.file.anew(slot.unit), seen.entries.get(self._id(slot.name))
+    def _state(self, book: Ledger, seen: Seen, slot: Slot) -> State:
+        listed, entry = self.file.listed(slot), seen.entries.get(self._id(slot.issue))
         states: list[State] = []
         if listed and entry is None:
             states.append("due")
         elif listed and entry is not None and entry.state == "committed":
-            same = same_event(self._asked(book, listed), self._snapshot(slot), entry.event)
+            same = same_event(self._tables.asked(book, listed), self._snapshot(slot), entry.event)
             states.append("done" if same else "other edition")
-        elif listed and entry is not None:
-            states.append("dead" if entry.state == "dead" else "begun")
-        if slot.unit == self.file.period:
-            for done, dead in seen.running:
-                states.append("dead" if slot.name in dead else "done" if slot.name in done else "due")
-        order: tuple[State, ...] = ("begun", "due", "dead", "other edition")
+        elif listed and entry is not None and entry.state == "dead":
+            states.append("dead")
+        elif entry is not None and entry.state in UNFINISHED:
+            same = bool(listed) and same_event(self._tables.asked(book, listed), self._snapshot(slot), entry.event)
+            states.append("begun" if same else "begun under another edition")
+        if slot.unit == self.file.period and not slot.revision:
+            for done, dead, stopped in seen.running:
+                due: State = "other edition" if stopped else "due"
+                states.append("dead" if slot.name in dead else "done" if slot.name in done else due)
+        order: tuple[State, ...] = ("begun", "due", "begun under another edition", "dead", "other edition")
         return next((state for state in order if state in states), "done")
 
+    def _period(self, book: Ledger, seen: Seen, slot: Slot) -> Period:
+        state = self._state(book, seen, slot)
+        said = OTHER_BEGUN.format(name=slot.issue) if state == "begun under another edition" else ""
+        return Period(slot.unit, slot.issue, state, said)
+
+    def _left(self, book: Ledger, seen: Seen, due: Sequence[Slot]) -> list[Period]:
+        """Return what was paid for and is not finished, and which this file does not reach."""
+        own, here = self._id(""), {slot.issue for slot in due}
+        found: list[Period] = []
+        for entry in seen.entries.values():
+            name = entry.id.removeprefix(own)
+            if entry.id.startswith(own) and entry.state in UNFINISHED and name[:4].isdecimal() and name not in here:
+                found.append(Period(unit_of(name), name, "begun under another edition", OTHER_BEGUN.format(name=name)))
+        totals = {f"running/{one.spec.name}": one for one in self._begun(book) if one.stopped and not one.ended}
+        found += [Period("total", name, "other edition", one.stopped) for name, one in totals.items()]
+        left = gone(self.file, book).items()
+        return found + [Period("total", f"running/{name}", "other edition", said) for name, said in left]
+
     def status(self, today: date | None = None) -> list[Period]:
-        """Return how every period stands that is due, and the next one that is not; keys left over are erased."""
-        now = today or datetime.now(UTC).date()
+        """Return how every period stands that is due, and the next one that is not; keys left over are erased.
+
+        What was begun under another edition of the file is listed too, with a sentence that says how to end it.
+        """
+        now = today or self._today()
         with self._ledger() as book:
             held = lock(self.file.private / "runner.lock", wait=False)
             if held is not None:  # otherwise whoever holds it sweeps
                 with held:
                     self._sweep(book)
-            seen = self._seen(book)
-            found = [Period(slot.unit, slot.name, self._state(book, seen, slot)) for slot in self._due(now)]
+            seen = seen_of(self.file, book)
+            due = self._due(now)
+            found = [self._period(book, seen, slot) for slot in due] + self._left(book, seen, due)
         for unit in self.file.units():
             coming = self.file.slots(unit, now + timedelta(days=800))
             later = [slot for slot in coming if slot.last + timedelta(days=self.file.wait) >= now]
@@ -410,11 +397,15 @@ class Publication:
 
     def _slot(self, book: Ledger, period: str) -> Slot:
         last = self._reached(book)
-        for unit in self.file.units():
-            for slot in self.file.slots(unit, last):
-                if slot.name == period:
-                    return slot
+        for slot in self._every(last):
+            if slot.issue == period:
+                return slot
         raise ParameterError(f"{period!r} is no period of {self.file.name!r}; write for example '2026-01-31'.")
+
+    def _every(self, last: date) -> list[Slot]:
+        """Return all periods up to a day, and after them all second looks at them."""
+        found = [slot for unit in self.file.units() for slot in self.file.slots(unit, last)]
+        return found + [one.revised(rule.name) for rule in self.file.revisions for one in found]
 
     def _reached(self, book: Ledger) -> date:
         """Return the last day of which anything can be shown; a clock set back takes nothing out of the files."""
@@ -425,24 +416,27 @@ class Publication:
         years = [int(name[:4]) for name in names if name[:4].isdecimal()]
         until = date(max(years, default=1) + 1, 1, 7)  # the last week of a year may end in the next
         slots = [slot for unit in self.file.units() for slot in self.file.slots(unit, until)]
-        return max([datetime.now(UTC).date(), *(slot.last for slot in slots if slot.name in names)])
+        return max([self._today(), *(slot.last for slot in slots if slot.name in names)])
 
     def _answers(self, book: Ledger, slot: Slot) -> dict[str, Answer]:
-        listed, entry = self.file.anew(slot.unit), book.entry(self._id(slot.name))
+        listed, entry = self.file.listed(slot), book.entry(self._id(slot.issue))
         if not listed or entry is None or entry.state != "committed":
             return {}
-        asked, snapshot = self._asked(book, listed), self._snapshot(slot)
+        asked, snapshot = self._tables.asked(book, listed), self._snapshot(slot)
         if not same_event(asked, snapshot, entry.event):
             return {}  # of another edition: its files stay as they were written then
-        kept = replace(book.stored(self._id(slot.name)), reused=True)
+        kept = replace(book.stored(self._id(slot.issue)), reused=True)
         return dict(zip((one.name for one in listed), answers_of(book, asked, kept, snapshot), strict=True))
 
-    def series(self, table: str) -> Series:
+    def series(self, table: str) -> Series | MeanSeries:
         """Return a running total as far as it was released, with its bands; free, and no data are read."""
         for spec in self.file.running():
             if spec.name == table:
                 with self._ledger() as book:
-                    return running_series(self.file, spec, book, self._short())
+                    begun = begun_of(self.file, spec, book)
+                    if not begun.known:
+                        raise LedgerError(begun.stopped)
+                    return running_series(begun.file, begun.spec, book, self._short())
         raise ParameterError(f"No running total is called {table!r}; the publication has {self._named()}.")
 
     def _named(self) -> str:
@@ -457,13 +451,14 @@ class Publication:
         done = {entry.id for entry in book.history() if entry.state == "committed"}
         last = self._reached(book)
         released = {
-            slot: partial(self._answers, book, slot)
-            for unit in self.file.units()
-            for slot in self.file.slots(unit, last)
-            if self._id(slot.name) in done
+            slot: partial(self._answers, book, slot) for slot in self._every(last) if self._id(slot.issue) in done
         }
-        running = {spec.name: running_series(self.file, spec, book, self._short()) for spec in self.file.running()}
-        return Layout(self.file, tuple(self.words()), released, running, note)
+        begun = {one.spec.name: one for one in self._begun(book)}
+        running = {
+            name: running_series(one.file, one.spec, book, self._short()) for name, one in begun.items() if one.readable
+        }
+        digests = Digests(book, self.file.name)
+        return Layout(self.file, tuple(self.words()), released, running, note, digests, begun)
 
     def _write(self, book: Ledger, note: str = "") -> None:
         self._layout(book, note).write()
@@ -480,9 +475,13 @@ class Publication:
             except (LedgerError, SfumatoError) as error:
                 problems.append(str(error))
                 files = 0
-            seen = self._seen(book)
-            states = [self._state(book, seen, slot) for slot in self._due(None)]
-        return Verified(states.count("done"), files, tuple(problems))
+            seen, due = seen_of(self.file, book), self._due(None)
+            periods = [self._period(book, seen, slot) for slot in due]
+            found_left = periods + self._left(book, seen, due)
+        problems += [one.note for one in found_left if one.state == "begun under another edition"]
+        notes = [one.note for one in found_left if one.note and one.state == "other edition"]
+        notes += [f"{one.name} was begun; sfumato publish run completes it." for one in periods if one.state == "begun"]
+        return Verified([one.state for one in periods].count("done"), files, tuple(problems), tuple(notes))
 
 
 class _MadeUp(Publication):

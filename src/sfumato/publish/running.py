@@ -15,6 +15,7 @@ from sfumato.noise import Noise, RoundedNormal
 from sfumato.privacy import Cost, Loss
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.matrix import EXACT, Factor, candidates
+from sfumato.publish.segments import Segment
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,14 +26,14 @@ LARGEST_VARIANCE = 10**18
 
 @dataclass(frozen=True)
 class Claim:
-    """What the noise must be good for: whoever adds up to `counts[t]` units in period t costs at most `rho`.
+    """What the noise must be good for: whoever adds up to `counts[t]` units in period t costs at most `most`.
 
-    `moves` is how far one unit moves the total of one period.
+    `moves` is how far one unit moves the total of one period; `most` is a rho, or the epsilon of a pure spend.
     """
 
     counts: tuple[int, ...]
     moves: Sensitivity
-    rho: Fraction
+    most: Fraction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +58,18 @@ class RunningTotals(Interaction):
         """The noise of every entry."""
         return RoundedNormal(Fraction(self.variance))
 
+    @property
+    def periods(self) -> int:
+        """How many periods it spans."""
+        return self.factor.periods
+
     def loss(self) -> Loss:
         """Return what one unit in one period costs over the whole conversation."""
-        return Loss.flat(self._cost(self.factor.one_period), self.reads, self.relation)
+        return Loss.flat(self.single(), self.reads, self.relation)
+
+    def single(self, moves: Sensitivity | None = None) -> Cost:
+        """Return the price of whoever is there in one period, the dearest of them."""
+        return self._cost(self.factor.one_period, moves)
 
     def cost(self, counts: Sequence[int], moves: Sensitivity | None = None) -> Cost:
         """Return the price of whoever has up to `counts[t]` units in period t: |C n|² l2² / (2 variance)."""
@@ -68,6 +78,10 @@ class RunningTotals(Interaction):
     def _cost(self, shift: int, moves: Sensitivity | None = None) -> Cost:
         far = (self.moves if moves is None else moves).l2_squared
         return Cost.gaussian(shift * far / self.variance)
+
+    def entries(self, period: int) -> int:
+        """Return how many numbers a key has in a period: one."""
+        return 1
 
     @cached_property
     def most(self) -> int:
@@ -96,17 +110,24 @@ class RunningTotals(Interaction):
         read = [*state["read"], np.ravel(exact).tolist()]
         return {"read": read}, tuple(self.entry(read, noise).tolist()), True
 
+    def segment(self, released: Sequence[Any], keys: int) -> Segment:
+        """Return what was released so far, as something that estimates can be made of."""
+        import numpy as np
+
+        return Segment(self.factor, self.variance, np.array(released, np.int64).reshape(len(released), keys))
+
 
 def least_noise(
-    periods: int, claims: Sequence[Claim], window: int | None = None, plain: bool = False
+    periods: int, claims: Sequence[Claim], window: int | None = None, plain: bool = False, gap: int = 1
 ) -> tuple[Factor, int]:
     """Return the matrix and the least whole variance that keep every claim.
 
     With one claim on single periods the band is that of the target: all periods, or its window. With more, it is the
-    band that gives the least mean variance. All of it is arithmetic on public numbers.
+    band that gives the least mean variance. `plain` columns are for people who come back, `gap` or more periods apart.
+    All of it is arithmetic on public numbers.
     """
     single = len(claims) == 1 and max(claims[0].counts, default=0) == 1 == sum(claims[0].counts)
-    bands = [window or periods] if single else candidates(periods, window)
+    bands = [window or periods] if single else candidates(periods, window, gap)
     bands = [min(band, periods) for band in bands]
     offers = [(factor, _variance(factor, claims)) for factor in (Factor(periods, band, plain) for band in bands)]
     factor, variance = min(offers, key=lambda offer: offer[1] * float(offer[0].spread(window).mean()))
@@ -123,5 +144,5 @@ def _variance(factor: Factor, claims: Sequence[Claim]) -> int:
     for claim in claims:
         one = sum(claim.counts) == 1
         shift = factor.one_period if one else factor.shift(claim.counts)
-        found = max(found, math.ceil(shift * claim.moves.l2_squared / (2 * claim.rho)))
+        found = max(found, math.ceil(shift * claim.moves.l2_squared / (2 * claim.most)))
     return found

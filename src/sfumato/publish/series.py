@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
-from sfumato.publish.matrix import Factor
+from sfumato.publish.segments import OUTWARD, Horizon
 from sfumato.show.drawing import FAINT, INK, MEASURE, Drawing, blank, quiet
 
 if TYPE_CHECKING:
@@ -21,32 +20,41 @@ if TYPE_CHECKING:
 
 PLACES = 3
 """Estimates are rounded to thousandths of a row."""
-OUTWARD = 1 + 1e-9
-"""Half-widths are widened by more than floating-point arithmetic can lose."""
 NEIGHBOURS = "Neighbouring periods share noise: use a window to read changes."
 
 
 @dataclass(frozen=True)
-class Segment:
-    """One horizon of a series: its matrix, its noise, and what was released so far, a row a period."""
-
-    factor: Factor
-    variance: int
-    released: NDArray[np.int64]
-
-    def rows(self, window: int | None = None) -> NDArray[np.float64]:
-        """Return the rows of the decoder for the periods that were released."""
-        known = len(self.released)
-        return self.factor.decoder(window)[:known, :known]
-
-
-@dataclass(frozen=True)
 class Estimates:
-    """One number for each period and key, with the half-width that covers one, and the one that covers all at once."""
+    """One number for each period and key, with the half-width that covers one, and the one that covers all at once.
+
+    Half-widths are those of a period, and of what is no plain total those of each key too: there intervals need not
+    have the value in their middle, and `ends` are low, high, and both for all at once.
+    """
 
     values: NDArray[np.float64]
     half: NDArray[np.float64]
     band: NDArray[np.float64]
+    ends: tuple[NDArray[np.float64], ...] | None = None
+
+    @property
+    def low(self) -> NDArray[np.float64]:
+        """Above what one value is."""
+        return self.values - self.half[:, None] if self.ends is None else self.ends[0]
+
+    @property
+    def high(self) -> NDArray[np.float64]:
+        """Below what one value is."""
+        return self.values + self.half[:, None] if self.ends is None else self.ends[1]
+
+    @property
+    def all_low(self) -> NDArray[np.float64]:
+        """Above what all values are at once."""
+        return self.values - self.band[:, None] if self.ends is None else self.ends[2]
+
+    @property
+    def all_high(self) -> NDArray[np.float64]:
+        """Below what all values are at once."""
+        return self.values + self.band[:, None] if self.ends is None else self.ends[3]
 
 
 @dataclass(frozen=True)
@@ -59,10 +67,22 @@ class Series:
 
     periods: tuple[str, ...]
     keys: tuple[tuple[Any, ...], ...]
-    segments: tuple[Segment, ...]
+    segments: tuple[Horizon, ...]
     unit: Fraction = Fraction(1)
     open_end: bool = False
     promise: str = ""
+    coarse: bool = False
+    """Whether what a period added was rounded to whole units before anything was released."""
+    places: int | None = PLACES
+    """To how many places estimates are rounded, None where they are only part of what is shown."""
+    what: str = "rows"
+    by_key: bool = False
+    """Whether bands hold for all periods of one key and not for all keys: how many there are was not known."""
+
+    def columns(self, first: int, last: int) -> Series:
+        """Return the same of some of the numbers that were released in every period."""
+        parts = tuple(replace(one, released=one.released[:, first:last]) for one in self.segments)  # type: ignore
+        return replace(self, segments=parts)
 
     def totals(self, confidence: Number = 0.95) -> Estimates:
         """Return the totals since the first period."""
@@ -83,59 +103,53 @@ class Series:
             raise ParameterError(f"{first!r} is not before {last!r}; write the earlier period first.")
         row, moved = self._row(end, None), self._row(start, None)
         difference = [one - other for one, other in zip(row, moved, strict=True)]
-        return self._decoded(difference), self._half(difference, _normal(1 - _miss(confidence) / 2))
+        return self._decoded(difference), self._half(difference, end - start, risk(confidence))
 
     def _estimates(self, window: int | None, confidence: Number) -> Estimates:
         import numpy as np
 
-        miss = _miss(confidence)
-        single = _normal(1 - miss / 2)
+        miss = risk(confidence)
         values, half, band = [], [], []
         for place in range(len(self.periods)):
             row = self._row(place, window)
             values.append(self._decoded(row))
-            half.append(self._half(row, single))
-            band.append(self._half(row, self._all_at_once(place, miss)))
+            added = place + 1 if window is None else min(place + 1, window)
+            half.append(self._half(row, added, miss))
+            band.append(self._half(row, added, *self._all_at_once(place, miss)))
         return Estimates(np.array(values).reshape(len(values), len(self.keys)), np.array(half), np.array(band))
 
     def _row(self, place: int, window: int | None) -> list[Any]:
         """Return for each horizon by what its releases are multiplied; zero for what came later."""
-        import numpy as np
-
         found: list[Any] = []
         for segment in self.segments:
-            known = len(segment.released)
-            at = min(place, segment.factor.periods - 1)
-            row = np.zeros(known)
-            if place >= 0 and known:
-                row = segment.rows(window)[at]
-            found.append(row)
-            place -= segment.factor.periods
+            found.append(segment.row(None if place < 0 else min(place, segment.periods - 1), window))
+            place -= segment.periods
         return found
 
     def _decoded(self, row: Sequence[Any]) -> NDArray[np.float64]:
         import numpy as np
 
         total = sum(part @ segment.released for part, segment in zip(row, self.segments, strict=True))
-        found: NDArray[np.float64] = np.round(np.asarray(total) * float(self.unit), PLACES)
-        return found
+        found: NDArray[np.float64] = np.asarray(total) * float(self.unit)
+        return found if self.places is None else np.round(found, self.places)
 
-    def _half(self, row: Sequence[Any], factor: float) -> float:
-        """Return factor · deviation, and half a unit for each rounding."""
-        pairs = list(zip(row, self.segments, strict=True))
-        spread = math.sqrt(sum(segment.variance * float((part * part).sum()) for part, segment in pairs))
-        rounding = sum(float(abs(part).sum()) for part, _ in pairs) / 2
+    def _half(self, row: Sequence[Any], added: int, miss: float, at_once: int | None = None) -> float:
+        """Return how far off an estimate over `added` periods is, of so many at once; all noise is of one kind."""
+        wide = self.segments[0].width(list(zip(row, self.segments, strict=True)), miss, at_once)
+        if self.coarse:
+            wide += added / 2
         # And what rounding to thousandths of a row may move.
-        return float((spread * factor + rounding) * float(self.unit) * OUTWARD + 0.5 / 10**PLACES)
+        shown = 0.0 if self.places is None else 0.5 / 10**self.places
+        return float(wide * float(self.unit) * OUTWARD + shown)
 
-    def _all_at_once(self, place: int, miss: float) -> float:
-        """Return the factor that covers all periods of a horizon and all keys at once (Šidák)."""
+    def _all_at_once(self, place: int, miss: float) -> tuple[float, int]:
+        """Return what each key may miss so that all of them hold at once, and for how many periods it must hold."""
         number = 0
-        while place >= self.segments[number].factor.periods:
-            place, number = place - self.segments[number].factor.periods, number + 1
+        while place >= self.segments[number].periods:
+            place, number = place - self.segments[number].periods, number + 1
         share = miss / 2 ** (number + 1) if self.open_end else miss
-        alone = -math.expm1(math.log1p(-share) / max(len(self.keys), 1))
-        return band_factor(self.segments[number].factor.periods, alone)
+        alone = -math.expm1(math.log1p(-share) / (1 if self.by_key else max(len(self.keys), 1)))
+        return alone, self.segments[number].periods
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -152,34 +166,26 @@ class Series:
 
     def plot(self, key: int = 0, window: int | None = None) -> SeriesChart:
         """Draw one key: the published line, what covers one period, and what covers all of them at once."""
-        if not self.periods:
-            raise ParameterError("Nothing of this series is released yet; run the first period.")
         found = self.totals() if window is None else self.window(window)
-        name = ", ".join(map(str, self.keys[key])) or "all"
-        values = found.values[:, key]
-        span = "since the start" if window is None else f"of the last {window} periods"
-        widest = max(found.band)
-        title = (
-            f"{name}: totals {span}, first {values[0]:g}, last {values[-1]:g}, within {widest:.3g} everywhere at once"
-        )
-        return SeriesChart(title, self.periods, tuple(values), tuple(found.half), tuple(found.band), self.promise)
+        return chart(self, found, key, window)
 
 
-def band_factor(periods: int, miss: float) -> float:
-    """Return how many deviations cover so many normal numbers at once, whatever their correlation (Šidák).
+def chart(series: Series, found: Estimates, key: int, window: int | None) -> SeriesChart:
+    """Return the picture of one key."""
+    if not series.periods:
+        raise ParameterError("Nothing of this series is released yet; run the first period.")
+    name = ", ".join(map(str, series.keys[key])) or "all"
+    values = found.values[:, key]
+    span = "since the start" if window is None else f"of the last {window} periods"
+    what = "totals" if series.what == "rows" else series.what
+    widest = max(found.band if found.ends is None else found.band[:, key])
+    title = f"{name}: {what} {span}, first {values[0]:g}, last {values[-1]:g}, within {widest:.3g} everywhere at once"
+    ends = (found.low[:, key], found.high[:, key], found.all_low[:, key], found.all_high[:, key])
+    return SeriesChart(title, series.periods, tuple(values), tuple(map(tuple, ends)), series.promise, series.what)
 
-    >>> [round(band_factor(periods, 0.05), 3) for periods in (30, 365, 1024)]
-    [3.137, 3.807, 4.055]
-    """
-    each = -math.expm1(math.log1p(-miss) / periods)
-    return -NormalDist().inv_cdf(each / 2) * OUTWARD
 
-
-def _normal(probability: float) -> float:
-    return NormalDist().inv_cdf(probability) * OUTWARD
-
-
-def _miss(confidence: Number) -> float:
+def risk(confidence: Number) -> float:
+    """Return how often an interval may miss."""
     return float(1 - between_zero_and_one(confidence, "confidence"))
 
 
@@ -190,24 +196,24 @@ class SeriesChart(Drawing):
     title: str
     periods: tuple[str, ...]
     values: tuple[float, ...]
-    half: tuple[float, ...]
-    band: tuple[float, ...]
+    ends: tuple[tuple[float, ...], ...]
     promise: str
+    what: str = "rows"
 
     def figure(self) -> Any:
         """Return the matplotlib figure."""
         figure = blank(self.title, 7.2, 3.8)
         chart = figure.subplots()
         places = range(len(self.periods))
-        for width, shade, name in ((self.band, 0.15, "all periods, 95 %"), (self.half, 0.3, "one period, 95 %")):
-            low = [value - half for value, half in zip(self.values, width, strict=True)]
-            high = [value + half for value, half in zip(self.values, width, strict=True)]
+        low, high, all_low, all_high = self.ends
+        bands = ((all_low, all_high, 0.15, "all periods, 95 %"), (low, high, 0.3, "one period, 95 %"))
+        for low, high, shade, name in bands:
             chart.fill_between(places, low, high, color=MEASURE, alpha=shade, linewidth=0, label=name)
         chart.plot(places, self.values, color=MEASURE, linewidth=1.5, label="published")
         step = max(1, len(self.periods) // 6)
         chart.set_xticks(list(places)[::step], self.periods[::step], rotation=20)
         chart.set_xlabel(NEIGHBOURS, color=INK)
-        chart.set_ylabel("rows; noise of privacy only", color=INK)
+        chart.set_ylabel(f"{self.what}; noise of privacy only", color=INK)
         chart.grid(True, color=FAINT, linewidth=0.6)
         quiet(chart)
         chart.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, title=self.promise or None)

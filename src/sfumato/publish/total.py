@@ -10,34 +10,37 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from sfumato.ask.packing import pack, unpack
-from sfumato.curator.typed import read_question
+from sfumato.domain import Dates
 from sfumato.durable import make_directory, write_durably
 from sfumato.errors import LedgerError, Overtaken, ParameterError, Unfinished
 from sfumato.ledger import Ledger
 from sfumato.ledger.stepping import DeadStep, Standing, Stepwise
 from sfumato.mechanism import Event
-from sfumato.noise import new_key
-from sfumato.privacy import ADD_REMOVE, Concentrated, Loss
+from sfumato.noise import Noise, new_key
+from sfumato.noise.laws.base import LARGEST_SCALE
+from sfumato.privacy import ADD_REMOVE, Concentrated, Loss, Pure
+from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import running_charges, running_claims
 from sfumato.publish.file import PublicationFile, TableSpec
-from sfumato.publish.running import LARGEST_VARIANCE, RunningTotals, least_noise
-from sfumato.publish.series import Segment, Series
-from sfumato.questions import Count, GroupBy
+from sfumato.publish.found import Cell, assembled, drawn_of, drawn_step, read_cells, totals_of, written_cells
+from sfumato.publish.means import MeanSeries
+from sfumato.publish.measured import Measured, check_search, measured
+from sfumato.publish.memory import Lists, RememberedSums, RememberedTotals, Rule
+from sfumato.publish.running import LARGEST_VARIANCE, Claim, RunningTotals, least_noise
+from sfumato.publish.segments import Horizon
+from sfumato.publish.series import Series
+from sfumato.publish.tree import PureTotals, least_scale
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis, Gauge
-from sfumato.table.measure import Totals
-from sfumato.table.statistics import COUNT, DENSE_CELLS
-from sfumato.table.where import read_where
-from sfumato.totals.totals import all_cells, number_of_cells
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +53,11 @@ SCALES = [2**power for power in range(12, 5, -1)]
 LOST = (
     "What the running total {name!r} read in earlier periods is not where it was kept, so it has ended: it cannot be "
     "read again, because people could count twice. What was published stays; start a new total under another name."
+)
+ANOTHER = (
+    "The running total {name!r} was begun as another one: by another version, or when the file said something else of "
+    "it. What was published stays, and it takes no further step; put back what the file said of it then to go on, or "
+    "start a new total under another name."
 )
 ATTEMPTS = 100
 
@@ -76,6 +84,8 @@ class RunningTable:
     file: PublicationFile
     spec: TableSpec
     number: int = 0
+    search: Callable[[str], Sequence[Cell]] | None = field(default=None, compare=False)
+    """What says which groups were found in a period, where they are not listed."""
 
     @property
     def id(self) -> str:
@@ -89,25 +99,18 @@ class RunningTable:
         return self.file.running_periods(self.number)
 
     @cached_property
-    def measure(self) -> Totals:
-        """What is read in every period."""
-        question = read_question(self.spec.phrase, self.file.schema).canonical(self.file.schema)
-        if isinstance(question, Count):
-            return Totals((), (COUNT,), read_where(question.where, self.file.schema))
-        counts = isinstance(question, GroupBy) and all(type(one) is Count for one in question.aggregates)
-        if not isinstance(question, GroupBy) or not counts or question.keys != "schema":
-            raise ParameterError(
-                f"The running total {self.spec.name!r} counts rows, in listed groups if any; write running = 'count by "
-                "country', or ask it anew in every period with question = …."
-            )
-        if number_of_cells(self.file.schema, question.by) > DENSE_CELLS:
-            raise ParameterError(f"The running total {self.spec.name!r} has too many groups; leave a column out.")
-        return Totals(question.by, (COUNT,), read_where(question.where, self.file.schema))
+    def measured(self) -> Measured:
+        """What is added up in every period."""
+        found = measured(self.spec, self.file.schema)
+        for table in self.file.tables:
+            if found.found and table.name == self.spec.keys:
+                check_search(self.spec, table, found, self.file.schema)
+        return found
 
-    @cached_property
+    @property
     def cells(self) -> tuple[tuple[Any, ...], ...]:
         """The groups, in the order of the numbers; one without a name where there are none."""
-        return tuple(map(tuple, all_cells(self.file.schema, self.measure.keys))) if self.measure.keys else ((),)
+        return self.measured.cells
 
     @cached_property
     def gauge(self) -> Gauge:
@@ -115,26 +118,76 @@ class RunningTable:
         return self._planned[0]
 
     @cached_property
-    def totals(self) -> RunningTotals:
+    def totals(self) -> RunningTotals | PureTotals:
         """The mechanism."""
         return self._planned[1]
 
+    @property
+    def grid(self) -> int:
+        """To which multiples of its unit the total of a period is rounded, before anything is drawn."""
+        return self._planned[2]
+
     @cached_property
-    def _planned(self) -> tuple[Gauge, RunningTotals]:
+    def _planned(self) -> tuple[Gauge, RunningTotals | PureTotals, int]:
         for scale in SCALES:
-            gauge = Basis(self.file.schema, None, ADD_REMOVE, scale=scale).gauge(self.measure)
-            moves = gauge.sensitivity(COUNT)
-            if moves.l2_squared * 64 * 256**2 / min(self._rhos.values()) < LARGEST_VARIANCE or scale == SCALES[-1]:
+            gauge = Basis(self.file.schema, None, ADD_REMOVE, scale=scale).gauge(self.measured.measure)
+            moves = self.measured.moves(gauge)
+            often = 1 if self.spec.rule is None else min(self.spec.rule.most, len(self.periods))
+            if self._drawable(moves.times(often)) or scale == SCALES[-1]:
                 break
-        claims = running_claims(self._rhos, self.periods, moves)
-        factor, variance = least_noise(len(self.periods), claims, self.spec.target)
-        made = RunningTotals(relation=ADD_REMOVE, reads=gauge.charged, factor=factor, variance=variance, moves=moves)
+        moves, grid = (moves, 1) if self.measured.rows else self._coarse(moves)
+        made = self._mechanism(gauge, moves)
         gauge.require(made)
-        return gauge, made
+        return gauge, made, grid
+
+    def _coarse(self, moves: Sensitivity) -> tuple[Sensitivity, int]:
+        """Return how far sums move on the finest grid on which their noise can be drawn, also for whole horizons."""
+        grid, wide = 1, len(self.periods) if list(self.spec.spend) != [self.file.period] else 1
+        found = moves
+        while not self._drawable(found.times(wide)) and found.largest > 1:
+            grid *= 2
+            found = moves.coarser(grid)
+        return found, grid
+
+    def _drawable(self, moves: Sensitivity) -> bool:
+        """Tell whether noise for so far a move can surely be drawn, however many periods there are."""
+        least = min(self._spends.values())
+        if self.spec.pure:
+            # Longer units than the period count as often as they have periods.
+            often = 1 if list(self.spec.spend) == [self.file.period] else len(self.periods)
+            return moves.l1 * 16 * often / least < LARGEST_SCALE
+        return moves.l2_squared * 64 * 256**2 / least < LARGEST_VARIANCE
+
+    def _mechanism(self, gauge: Gauge, moves: Sensitivity) -> RunningTotals | PureTotals:
+        if self.spec.rule is not None:
+            return self._remembered(gauge, moves, self.spec.rule)
+        claims, reads = running_claims(self._spends, self.periods, moves), gauge.charged
+        if self.spec.pure:
+            tree, scale = least_scale(len(self.periods), claims, self.spec.target)
+            return PureTotals(relation=ADD_REMOVE, reads=reads, tree=tree, scale=scale, moves=moves)
+        factor, variance = least_noise(len(self.periods), claims, self.spec.target)
+        return RunningTotals(relation=ADD_REMOVE, reads=reads, factor=factor, variance=variance, moves=moves)
+
+    def _remembered(self, gauge: Gauge, moves: Sensitivity, rule: Rule) -> RunningTotals | PureTotals:
+        """Return the mechanism where a person counts in so many periods only, for what a whole person may cost."""
+        periods, reads = len(self.periods), gauge.charged
+        pattern = rule.pattern(periods)
+        claim = Claim(pattern, moves, self._spends["person"])
+        if self.spec.pure:
+            tree, scale = least_scale(periods, [claim], self.spec.target)
+            return RememberedSums(relation=ADD_REMOVE, reads=reads, tree=tree, scale=scale, moves=moves, rule=rule)
+        factor, variance = least_noise(periods, [claim], self.spec.target, sum(pattern) > 1, rule.gap)
+        return RememberedTotals(
+            relation=ADD_REMOVE, reads=reads, factor=factor, variance=variance, moves=moves, rule=rule
+        )
 
     @property
-    def _rhos(self) -> dict[str, Fraction]:
-        return {unit: bound.rho for unit, bound in self.spec.spend.items() if isinstance(bound, Concentrated)}
+    def _spends(self) -> dict[str, Fraction]:
+        """What it may cost by unit: rho, or epsilon if the spends are pure."""
+        bounds = self.spec.spend.items()
+        return {
+            unit: bound.epsilon if isinstance(bound, Pure) else cast(Concentrated, bound).rho for unit, bound in bounds
+        }
 
     def event(self) -> Event:
         """Return the public record of the conversation."""
@@ -144,20 +197,66 @@ class RunningTable:
             "publication": self.file.name,
             "table": self.spec.name,
             "question": self.spec.phrase,
-            "edition": self.file.edition,
+            "total": self.file.total(self.spec),
             "first": self.periods[0].name,
             "last": self.periods[-1].name,
         }
         return Event("RunningTotals", inner.spec, parameters, inner.version)
 
+    def same(self, book: Ledger, stored: Mapping[str, Any]) -> bool:
+        """Tell whether a stored event is that of this total, whatever else the file said then.
+
+        A schema that has gained derived columns since is the same to it.
+        """
+        own, then = _split(self.event().to_json()), _split(stored)
+        if own[0] != then[0]:
+            return False
+        if "total" not in then[1]:
+            return then[1].get("edition") == self.file.edition or self._surely(book)
+        total = then[1]["total"]
+        return {**own[1]["total"], "schema": ""} == {**total, "schema": ""} and (
+            total["schema"] in self.file.schema.fingerprints
+        )
+
+    def _surely(self, book: Ledger) -> bool:
+        """Tell whether a total that an earlier version began under another edition can only have been this one.
+
+        That version kept one digest of the whole file. Noise, loss, question and periods are compared as they stand,
+        the ledger holds the schema; the stamp is the same where there is only one column of days, the zone where the
+        ledger has no other, and whether groups were listed or found shows in what was released.
+        """
+        schema, own = self.file.schema, f"pub/{self.file.name}/calendar/"
+        if sum(isinstance(schema.domain(name), Dates) for name in schema.columns) != 1:
+            return False
+        zones = {one.event["parameters"]["zone"] for one in book.history() if one.id.startswith(own)}
+        if zones != (set() if self.file.zone is None else {self.file.zone.key}):
+            return False
+        entry = book.entry(self.id)
+        if entry is None or entry.state != "started":
+            return entry is not None
+        try:
+            released = json.loads(book.load_state(self.id).state)["released"]
+        except LedgerError:  # it has no state yet
+            return False
+        content = self._kept("released", released[0])
+        return content is not None and isinstance(unpack(content, schema), (list, tuple)) == self.measured.found
+
     def loss(self) -> Loss:
         """Return what somebody who is there in every period is charged for the whole of it."""
+        if self.spec.rule is not None:
+            return Loss.flat(self.totals.loss().person, self.totals.reads, ADD_REMOVE)
         return Loss.flat(self.totals.cost([1] * len(self.periods)), self.totals.reads, ADD_REMOVE)
 
     def open(self, book: Ledger) -> Stepwise:
         """Reserve the whole of it, or find it begun."""
-        units = [unit for unit, _ in book.budget.units]
-        return book.open(self.id, self.event(), self.loss(), slots=running_charges(units, self.periods, self.totals))
+        units, entry, event = [unit for unit, _ in book.budget.units], book.entry(self.id), self.event()
+        if entry is not None:
+            if not self.same(book, entry.event):
+                raise LedgerError(ANOTHER.format(name=self.spec.name))
+            said = entry.event
+            event = Event(said["name"], said["spec"], said["parameters"], said["version"])
+        # The ledger compares loss and charges with those that were reserved.
+        return book.open(self.id, event, self.loss(), slots=running_charges(units, self.periods, self.totals))
 
     def done(self, book: Ledger) -> list[str]:
         """Return the periods that were released; none if it was not begun."""
@@ -197,19 +296,20 @@ class RunningTable:
         done, read, released = self._state(standing)
         seal = standing.seal
         if seal is None or seal.step != standing.step:
-            content = new_key()[:SALT] + steps.read(lambda: self._read(table))
+            lists = self._lists(steps, read)
+            content = new_key()[:SALT] + steps.read(lambda: self._read(slot, table, lists))
             frozen, seal = steps.freeze(standing.step, content, new_key())
         else:
             thawed = steps.thaw(seal)
             if isinstance(thawed, str):
                 raise Unfinished(thawed)
             frozen = thawed
+        known = self._assembled(released)[0]  # before the draw: a lost file is put back, and nothing has ended
+        noise = frozen.coins.noise(0, standing.step)
         try:
-            totals = _Readings(self._totals_of, read, unpack(frozen.content[SALT:], self.file.schema)[0])
-            drawn = steps.draw(lambda: pack(self.totals.entry(totals, frozen.coins.noise(0, standing.step))))
+            drawn = steps.draw(lambda: self._drawn(frozen.content, read, known, noise))
         except DeadStep:
-            steps.bury()
-            raise LedgerError(LOST.format(name=self.spec.name)) from None
+            self._end(steps)
         state = {
             "periods": [*done, slot.name],
             "read": [*read, self._keep("read", frozen.content)],
@@ -219,6 +319,30 @@ class RunningTable:
         # Only now, and what a kill left unsealed too: nobody else is about to seal, runners here wait for each other.
         for left in steps.kept():
             steps.release(left)
+
+    def _drawn(self, content: bytes, read: Sequence[str], known: Sequence[Cell], noise: Noise) -> bytes:
+        """Draw a step from what it froze and what earlier ones did."""
+        frozen = unpack(content[SALT:], self.file.schema)
+        totals = _Readings(self._totals_of, read, frozen[0])
+        if not self.measured.found:
+            return pack(self.totals.entry(totals, noise))
+        schema, keys = self.file.schema, self.measured.measure.keys
+        fresh = [cell for cell in read_cells(frozen[1], schema, keys) if cell not in set(known)]
+        old, new = ([totals_of(one, cells, schema, keys) for one in totals] for cells in (known, fresh))
+        return drawn_step(self.totals, old, new, fresh, noise).packed()
+
+    def _assembled(self, released: Sequence[str]) -> tuple[tuple[Cell, ...], list[Any]]:
+        """Return the groups found so far, and by period what was released of them; none where they are listed."""
+        if not self.measured.found:
+            return (), []
+        keys = self.measured.measure.keys
+        return assembled([drawn_of(self._released(one), self.file.schema, keys) for one in released], self.totals)
+
+    def _released(self, digest: str) -> bytes:
+        content = self._kept("released", digest)
+        if content is None:
+            raise LedgerError(f"A released step of {self.spec.name!r} is not where it was kept: {digest[:12]}….")
+        return content
 
     def sweep(self, book: Ledger) -> None:
         """Erase keys that a kill between storing and erasing left; called where no other runner is about to seal."""
@@ -232,9 +356,36 @@ class RunningTable:
             if not sealed or (standing.seal is not None and left != standing.seal.seal):
                 steps.release(left)
 
-    def _read(self, table: Callable[[], Table]) -> bytes:
+    def _end(self, steps: Stepwise) -> NoReturn:
+        steps.bury()
+        raise LedgerError(LOST.format(name=self.spec.name)) from None
+
+    def _lists(self, steps: Stepwise, read: Sequence[str]) -> Lists | None:
+        """Return who counted so far, from what was frozen and from nothing else; without it the total has ended."""
+        if self.spec.rule is None:
+            return None
+        kept = [self._kept("read", digest) for digest in read]
+        if any(content is None for content in kept):
+            self._end(steps)
+        found = [unpack(content[SALT:], self.file.schema) for content in kept if content is not None]
+        return Lists(found[0][2].tobytes() if found else new_key(), (part[1] for part in found))
+
+    def _read(self, slot: Slot, table: Callable[[], Table], lists: Lists | None) -> bytes:
+        """Return what is frozen: the totals, and with them who counted and the key of their names, or the groups."""
+        import numpy as np
+
         with table() as opened:
-            return pack((_narrow(self.gauge.read(opened)[0]),))
+            if self.measured.found:
+                assert self.search is not None
+                return pack((self.gauge.read(opened), written_cells(self.search(slot.name))))
+            if lists is None or self.spec.rule is None:
+                return pack((self._exact(opened),))
+            chosen, listed = lists.chosen(opened.people_here(), self.spec.rule)
+            opened.keep_people(chosen)
+            return pack((self._exact(opened), listed, np.frombuffer(lists.key, np.uint8)))
+
+    def _exact(self, opened: Table) -> NDArray[Any]:
+        return _narrow(self.measured.exact(self.gauge.read(opened), self.grid))
 
     def _totals_of(self, digest: str) -> NDArray[np.int64]:
         """Return what an earlier step read; without it nothing can be drawn any more."""
@@ -264,36 +415,28 @@ class RunningTable:
             return None
         return content if hashlib.sha256(content).hexdigest() == digest else None
 
-    def segment(self, book: Ledger) -> tuple[list[str], Segment]:
-        """Return what was released so far, and for which periods."""
-        import numpy as np
-
-        done: list[str] = []
-        rows: list[Any] = []
+    def segment(self, book: Ledger) -> tuple[list[str], Horizon, tuple[Cell, ...]]:
+        """Return what was released so far, for which periods and for which groups."""
         entry = book.entry(self.id)
-        if entry is not None and entry.state == "started":
-            done, _, digests = self._state(self.open(book).standing())
-            for digest in digests:
-                content = self._kept("released", digest)
-                if content is None:
-                    raise LedgerError(
-                        f"A released step of {self.spec.name!r} is not where it was kept: {digest[:12]}…."
-                    )
-                rows.append(unpack(content, self.file.schema))
-        released = np.array(rows, np.int64).reshape(len(rows), len(self.cells))
-        return done, Segment(self.totals.factor, self.totals.variance, released)
+        begun = entry is not None and entry.state == "started"
+        done, _, digests = self._state(self.open(book).standing()) if begun else ([], [], [])
+        if self.measured.found:
+            cells, rows = self._assembled(digests)
+            return done, self.totals.segment(rows, len(cells)), cells
+        rows = [unpack(self._released(digest), self.file.schema) for digest in digests]
+        return done, self.totals.segment(rows, self.measured.width), self.cells
 
 
-def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise: str = "") -> Series:
+def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise: str = "") -> Series | MeanSeries:
     """Return a running total over all of its horizons."""
     periods: list[str] = []
-    segments: list[Segment] = []
+    segments: list[Horizon] = []
     number = 0
     while True:
         table = RunningTable(file, spec, number)
         if number and not table.periods:
             break
-        done, segment = table.segment(book)
+        done, segment, cells = table.segment(book)
         if number and not done:
             break
         periods += done
@@ -302,19 +445,31 @@ def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise
         if len(done) < len(table.periods):
             break
     first = RunningTable(file, spec)
-    return Series(tuple(periods), first.cells, tuple(segments), first.gauge.unit, file.horizon is not None, promise)
+    found = Series(tuple(periods), cells, tuple(segments), first.gauge.unit, file.horizon is not None, promise)
+    found = replace(found, by_key=first.measured.found)
+    return first.measured.series(found, first.grid)
 
 
-def current(file: PublicationFile, spec: TableSpec, book: Ledger) -> RunningTable | None:
+def current(
+    file: PublicationFile, spec: TableSpec, book: Ledger, search: Callable[[str], Sequence[Cell]] | None = None
+) -> RunningTable | None:
     """Return the horizon that a running total stands in; None after its last one."""
     number = 0
     while True:
-        table = RunningTable(file, spec, number)
+        table = RunningTable(file, spec, number, search)
         if not table.periods:
             return None
         if len(table.done(book)) < len(table.periods):
             return table
         number += 1
+
+
+def _split(event: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return what the law of a total is, and by what files are told apart, which earlier versions wrote otherwise."""
+    parameters = dict(event["parameters"])
+    told = {name: parameters.pop(name) for name in ("total", "edition") if name in parameters}
+    law, said = json.loads(json.dumps([{**event, "parameters": parameters}, told]))
+    return law, said
 
 
 def _narrow(total: Any) -> NDArray[Any]:

@@ -27,7 +27,7 @@ NOTHING_KNOWN = "–"
 class Meaning:
     """What a cost means: epsilon at a delta, odds of a guess, change of belief, nats.
 
-    `belief` is None where no theorem gives one: it needs an epsilon without delta.
+    `belief` is None where no theorem gives one: it needs an epsilon without delta, which is `pure` where there is one.
     """
 
     epsilon: Extended
@@ -35,6 +35,19 @@ class Meaning:
     guess: Fraction
     belief: Fraction | None
     nats: Extended
+    pure: Extended = INFINITY
+
+    @property
+    def stated(self) -> tuple[Extended, Fraction]:
+        """The epsilon and the delta to show: without a delta where that changes no digit that is shown."""
+        without = rounded(self.pure, up=True) == rounded(self.epsilon, up=True)
+        return (self.pure, Fraction(0)) if without else (self.epsilon, self.delta)
+
+    @property
+    def figure(self) -> str:
+        """The epsilon for people, and the delta where it needs one."""
+        epsilon, delta = self.stated
+        return f"{rounded(epsilon, up=True)} at delta {amount(delta)}" if delta else rounded(epsilon, up=True)
 
     @property
     def bits(self) -> Extended:
@@ -49,13 +62,14 @@ class Meaning:
         """Return epsilon, guess, belief and bits for people, each rounded towards the worse."""
         belief = NOTHING_KNOWN if self.belief is None else percent(self.belief)
         bits = NOTHING_KNOWN if isinstance(self.nats, Infinity) else rounded(self.bits, up=True)
-        return f"{rounded(self.epsilon, up=True)} at {amount(self.delta)}", percent(self.guess), belief, bits
+        return self.figure.replace("at delta", "at"), percent(self.guess), belief, bits
 
     def to_json(self) -> dict[str, Any]:
         """Return exact numbers as text."""
+        epsilon, delta = self.stated
         return {
-            "epsilon": to_text(self.epsilon),
-            "delta": to_text(self.delta),
+            "epsilon": to_text(epsilon),
+            "delta": to_text(delta),
             "guess": to_text(self.guess),
             "belief": None if self.belief is None else to_text(self.belief),
             "nats": to_text(self.nats),
@@ -83,7 +97,8 @@ def meaning(cost: Cost, delta: Fraction, values: int | None = None) -> Meaning:
         guesses += [guess(cost.epsilon), guess_concentrated(rho)]
     pure = cost.leak == 0 and not isinstance(cost.epsilon, Infinity)
     belief = belief_change(cost.epsilon) if pure else None
-    return Meaning(epsilon, delta, min(guesses), belief, information(rho, values))
+    without = cost.epsilon if pure else INFINITY
+    return Meaning(epsilon, delta, min(guesses), belief, information(rho, values), without)
 
 
 def smallest(own: Meaning, *others: Meaning | None) -> Meaning:
@@ -101,6 +116,7 @@ def smallest(own: Meaning, *others: Meaning | None) -> Meaning:
         min(one.guess for one in found),
         min(beliefs, default=None),
         min(one.nats for one in found),
+        min(one.pure for one in found),
     )
 
 

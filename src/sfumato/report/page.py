@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from sfumato.exact import Infinity
-from sfumato.exact.written import amount, rounded
+from sfumato.exact.written import rounded
 from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
 from sfumato.report.figures import NOTHING_KNOWN, Meaning, ReportLine
@@ -135,7 +135,7 @@ def _card(row: ReportLine) -> str:
 def _meanings(promise: Meaning) -> list[tuple[str, str]]:
     belief = NOTHING_KNOWN if promise.belief is None else f"at most {percent(promise.belief)}"
     return [
-        ("Epsilon", f"{rounded(promise.epsilon, up=True)} at delta {amount(promise.delta)}"),
+        ("Epsilon", promise.figure),
         ("Belief moves", belief),
         ("Revealed", _revealed(promise)),
     ]

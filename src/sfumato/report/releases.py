@@ -61,6 +61,8 @@ def _cells(entry: Entry) -> list[str]:
     when = NOTHING_KNOWN if entry.at is None else entry.at.removesuffix("+00:00").replace("T", " ")
     spend = NOTHING_KNOWN if entry.spend is None else str(entry.spend)
     asked = asked_in_words(entry)
+    if entry.event.get("name") == "Conversation":
+        asked = f"conversation {entry.id}"
     what = asked if entry.analyst is None else f"{asked}, asked by {entry.analyst}"
     return [str(entry.number), what, when, spend, cost_text(entry.person), names, entry.state]
 

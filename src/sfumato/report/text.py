@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from sfumato.exact.written import amount, rounded
 from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
 from sfumato.report.figures import MEANING_COLUMNS, ReportLine
@@ -49,8 +48,7 @@ def headline(row: ReportLine) -> str:
     guessed = "whether a person is in the data" if row.presence else f"a yes-or-no fact about {about}"
     return (
         f"Whoever guesses {guessed}, 50:50 before, is right at most "
-        f"{percent(row.promise.guess)} of the time, whatever is asked (epsilon "
-        f"{rounded(row.promise.epsilon, up=True)} at delta {amount(row.promise.delta)})."
+        f"{percent(row.promise.guess)} of the time, whatever is asked (epsilon {row.promise.figure})."
     )
 
 

@@ -27,6 +27,7 @@ from sfumato.serve.problems import Denied, busy
 from sfumato.serve.store import Store, now
 from sfumato.serve.store import jobs as table
 from sfumato.serve.ticks import next_tick
+from sfumato.serve.wire import told
 
 _log = logging.getLogger("sfumato.serve")
 
@@ -256,7 +257,7 @@ class Jobs:
             return REFUSED, {"said": str(refusal), "kind": type(refusal).__name__}
         except SfumatoError as problem:
             # Written for whoever asks: it names public facts only.
-            return FAILED, {"said": str(problem), "kind": type(problem).__name__}
+            return FAILED, {"said": told(problem), "kind": type(problem).__name__}
         except Exception as bug:
             _log.error(json.dumps({"failed": type(bug).__name__}))  # its text may quote what was read
             said = f"Something failed that should not have ({type(bug).__name__}); tell who runs the service."

@@ -206,6 +206,7 @@ class Talks:
             **talk.to_json(),
             "error": min(found.plan.error, 1.0),
             "people": found.plan.people,
+            "counted": found.plan.counted,
             "progress": found.progress._asdict(),
             "replies": [reply_json(one) for one in replies],
         }
@@ -250,6 +251,7 @@ def reply_json(reply: Reply) -> dict[str, Any]:
         "error": reply.error,
         "source": reply.source,
         "progress": reply.progress._asdict(),
+        "counted": reply.counted,
     }
 
 

@@ -6,10 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato import errors
-from sfumato.errors import BudgetExceeded, EngineError, FitError, LedgerError, SfumatoError, Unfinished
+from sfumato.errors import BudgetExceeded, DamagedLedger, EngineError, FitError, LedgerError, SfumatoError, Unfinished
 from sfumato.privacy import Bound, bound_from_json
 
 URN = "urn:sfumato:error:"
+DAMAGED = (
+    "The ledger was damaged, or changed by something else; restore it from its newest copy, and compare that with an "
+    "end of the chain that was kept elsewhere."
+)
+
+
+def told(error: Exception) -> str:
+    """Return an error's sentence; of a damaged ledger without the database's words, which may quote what it stores."""
+    return DAMAGED if isinstance(error, DamagedLedger) else str(error)
 
 
 def status_of(error: SfumatoError) -> int:
@@ -24,7 +33,7 @@ def problem_of(error: SfumatoError) -> dict[str, Any]:
     extra: dict[str, Any] = {}
     if isinstance(error, BudgetExceeded) and isinstance(error.largest, Bound):
         extra["largest"] = error.largest.to_json()
-    return problem(status_of(error), str(error), type(error).__name__, extra)
+    return problem(status_of(error), told(error), type(error).__name__, extra)
 
 
 def problem(

@@ -10,7 +10,7 @@ from sfumato.errors import ParameterError
 from sfumato.show.drawing import FAINT, INK, MEASURE, Drawing, blank, quiet
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BandChart(Drawing):
     """One curve over places in rising order, and the band from `low` to `high` around it."""
 

@@ -31,7 +31,7 @@ class Bar:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BarChart(Drawing):
     """Bars with error bars: lying if there are few with names, upright if there are many or they are ordered."""
 
@@ -100,7 +100,7 @@ class Gauge:
     said: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GaugeChart(Drawing):
     """One lying bar for each limit: a pale track up to the limit, filled as far as it is used."""
 

@@ -10,7 +10,7 @@ from sfumato.errors import ParameterError
 from sfumato.show.drawing import CLAIM, FAINT, INK, MEASURE, OTHER, Drawing, blank, quiet
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparedChart(Drawing):
     """On the left every answer over its true value, on the right how many of them err by at most so much.
 

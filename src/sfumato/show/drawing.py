@@ -71,6 +71,12 @@ class Drawing(ABC):
         inside = drawing[drawing.index("<svg") + len("<svg") :]
         return f'<figure><svg role="img" aria-label="{escape(self.title)}"{inside}</figure>'
 
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return f"Picture of {self.title!r}; a notebook shows it, and .save('picture.svg') writes it."
+
     def _repr_svg_(self) -> str:
         return self.svg()
 

@@ -15,7 +15,7 @@ WRITTEN = 150
 MOST_LABELS = 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HeatMap(Drawing):
     """A table of numbers as colours; a bar in each cell shows what the noise may have moved, on one common scale."""
 

@@ -30,7 +30,7 @@ class IntervalLine:
     dots: tuple[Dot, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IntervalChart(Drawing):
     """Charts of dots and their intervals side by side; they share the names of the dots."""
 

@@ -48,7 +48,7 @@ class Panel:
     whole_x: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Picture(Drawing):
     """Panels side by side under a title that says what they show."""
 

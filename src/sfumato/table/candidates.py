@@ -20,6 +20,7 @@ from sfumato.domain.written import ISO, Written, compiled, read_moment
 from sfumato.table.marks import SURE, ways
 from sfumato.table.names import CODE, CODE_IN_DECIMALS, FILL, is_code, kind_by_name
 from sfumato.table.toml import write_toml
+from sfumato.words import alike
 
 INSIDE = 0.005
 """The part of the cells on either side that a proposed range may leave outside."""
@@ -427,7 +428,6 @@ def _categories(name: str, words: Counter[Any]) -> Candidate:
             f"Values in fewer than {RARE} rows are left out and count as 'other', {100 * (1 - covered):.2g} % of the "
             "cells; list those that everybody knows of."
         )
-    same = Counter(" ".join(str(word).split()).casefold() for word in kept)
-    if any(count > 1 for count in same.values()):
+    if alike(kept):
         notes.append("Some values differ only in capitals or blanks, and count apart; make them equal before.")
     return Candidate({"type": "category", "values": sorted(kept), "missing": SKIP}, tuple(notes))

@@ -12,7 +12,7 @@ import codecs
 import csv
 import glob
 import gzip
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -115,7 +115,7 @@ class _Header:
 
 def _first_line(path: str, usual: str) -> _Header:
     with _opened(path, "rb") as content:
-        _require_utf_8(path, content.read(_CHUNK))
+        _refuse_utf_16(path, content.read(_CHUNK))
     with _opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
         first = file.readline()
         divider = divider_of(first, usual)
@@ -124,7 +124,7 @@ def _first_line(path: str, usual: str) -> _Header:
     return _Header(tuple(names), divider, first[len(first.rstrip("\r\n")) :] or "\n")
 
 
-def _require_utf_8(path: str, start: bytes) -> None:
+def _refuse_utf_16(path: str, start: bytes) -> None:
     """Refuse a file in two bytes a sign: by its mark, or by a zero byte in its first line, which names columns."""
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in b"".join(start.splitlines()[:1]):
         raise SchemaError(f"{path!r} is written in UTF-16; {_AS_UTF_8.format('UTF-16')}")
@@ -153,13 +153,29 @@ def _require_header(path: str, names: Sequence[str]) -> None:
 
 def _rows(path: str, header: _Header) -> int:
     """Return how many rows a file has below its first line: lines that end outside of quotes and are not blank."""
-    decoder, lines = codecs.getincrementaldecoder("utf-8")(), _Lines(path, header)
+    lines = _Lines(path, header)
+    for chunk in _in_utf_8(path):
+        lines.take(chunk)
+    return lines.counted() - 1
+
+
+def require_utf_8(path: str) -> None:
+    """Refuse a file that is not written in UTF-8, wherever in it that shows, for readers that do not look."""
+    for _ in _in_utf_8(path):
+        pass
+
+
+def _in_utf_8(path: str) -> Iterator[bytes]:
+    """Return the bytes of a file in chunks, without the mark that some programs begin with, if all of it is UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with _opened(path, "rb") as content:
-            chunk = content.read(_CHUNK).removeprefix(codecs.BOM_UTF8)
+            chunk = content.read(_CHUNK)
+            _refuse_utf_16(path, chunk)
+            chunk = chunk.removeprefix(codecs.BOM_UTF8)
             while chunk:
                 decoder.decode(chunk)
-                lines.take(chunk)
+                yield chunk
                 chunk = content.read(_CHUNK)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
@@ -167,7 +183,6 @@ def _rows(path: str, header: _Header) -> int:
             f"{path!r} holds bytes that are no UTF-8, and the reader would leave their lines out; "
             f"{_AS_UTF_8.format('WINDOWS-1252')}"
         ) from None
-    return lines.counted() - 1
 
 
 class _Lines:

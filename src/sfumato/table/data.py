@@ -83,7 +83,10 @@ def open_table(
             files = Files(files.source, opened.table.get_name())
             state, before = files.state(), files.identity()
         opened = readable(opened, schema)
-        check_columns(opened.table, schema)
+        local = None if span is None else span.local(opened.table)
+        if local is not None:
+            opened = replace(opened, table=opened.named(local), scan="", footers="")
+        check_columns(opened.table, schema, opened.kind)
         if span is not None:
             span.check(schema)
         found = Table(opened, schema, snapshot, order_key, span)
@@ -218,6 +221,8 @@ class Table:
         if found is None:
             return self._cached(weighed(rows, self._rows_by_person, rule).drop(*hidden))
         shown = self._source.registered(weigh_in_memory(*found, rule).drop_columns(hidden))
+        if self.span is not None:
+            return shown  # of one period a few questions are asked, once: a copy inside the engine would cost more
         kept = self._cached(shown)
         self._source.forget(shown.get_name())
         return kept
@@ -279,6 +284,21 @@ class Table:
         rows = repaired(self._source.table, self.schema)
         return guarded(lambda: self._source.named(rows if self.span is None else self.span.rows(rows)))
 
+    def people_here(self) -> list[Any]:
+        """Return the ids of everybody who has a row, each once, in no order that means anything."""
+        ids = self.run(self._coded.select(PERSON).distinct()).column(PERSON)
+        found: list[Any] = ids.to_pylist()
+        return found
+
+    def keep_people(self, ids: Sequence[Any]) -> None:
+        """Leave all rows out but those of some people, before anything is done with them; next to DuckDB only."""
+        import pyarrow
+
+        assert not self._kept and "_rows_by_person" not in self.__dict__, "Something was read of everybody before."
+        kind = self._coded.select(PERSON).schema().to_pyarrow().field(0).type
+        shown = self._source.registered(pyarrow.table({PERSON: pyarrow.array(ids, kind)}))
+        self.__dict__["_coded"] = guarded(lambda: self._source.named(self._coded.semi_join(shown, PERSON)))
+
     @cached_property
     def _rows_by_person(self) -> ir.Table:
         if self._owners is None:
@@ -288,12 +308,21 @@ class Table:
     @cached_property
     def _owners(self) -> Owners | None:
         """Whose rows they are, None where the engine tells people apart: too many rows, or rows that nobody weighs."""
-        if self.rule().way is not Way.WEIGH or not self._fits_memory(1):
+        if not self._told_in_memory:
             return None
         return owners_of(self.run(self._coded.select(PERSON)).column(PERSON))
 
+    @property
+    def _told_in_memory(self) -> bool:
+        return self.rule().way is Way.WEIGH and self._fits_memory(1)
+
     def _owned(self, query: ir.Table) -> tuple[Any, Owners] | None:
         """Return rows as an Arrow table and who owns them, None where the engine tells people apart."""
+        if self.span is not None and "_owners" not in self.__dict__ and self._told_in_memory:
+            # Of a period nobody was counted before, so the ids come with the first rows, and are not read twice.
+            rows = self.run(query)
+            owners = self.__dict__["_owners"] = owners_of(rows.column(PERSON))
+            return None if owners is None else (rows, owners)
         if self._owners is None:
             return None
         rows = self.run(query)

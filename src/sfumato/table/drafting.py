@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sfumato.domain import nearest
+from sfumato.domain import Derivation, Domain, nearest
 from sfumato.domain.figures import KEYS
 from sfumato.durable import require_new
 from sfumato.errors import SchemaError
@@ -17,6 +17,8 @@ from sfumato.show.tables import table as draw
 from sfumato.show.views import View, Viewed
 from sfumato.table.candidates import with_bins_in_python
 from sfumato.table.described import EVERY_ROW, whose_row
+from sfumato.table.engine import Source
+from sfumato.table.looking import add_what_to_write_first, add_whole_ids, looked, require_person
 from sfumato.table.mistakes import CONFIRM, unfilled
 from sfumato.table.names import (
     CODE,
@@ -38,6 +40,7 @@ from sfumato.table.repeats import Sizes, whose_rows
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
 from sfumato.table.toml import write_toml
+from sfumato.table.unread import unread_columns
 from sfumato.words import understood
 
 _HEADER = f"""\
@@ -61,6 +64,17 @@ column that tells a person's rows apart and says nothing else: then an attribute
 """
 
 
+_EXAMPLES: Mapping[str, Any] = {
+    "low": 0,
+    "high": 99,
+    "step": "0.01",
+    "values": ["…", "…"],
+    "earliest": "1900-01-01",
+    "latest": "2030-12-31",
+    "max_bytes": 40,
+    "decimal": ",",
+    "format": "%d/%m/%Y",
+}
 _ENDS = (("low", "earliest"), ("high", "latest"))
 LOOKS = (
     "LOOKING AT PRIVATE CELLS, as you asked. This is outside of every promise: what is read is for the curator's "
@@ -106,11 +120,16 @@ class Draft(Viewed):
         return Draft({key: value for key, value in self.record.items() if key != CONFIRM}, self.notes, self.repeats)
 
     def fill(
-        self, *, person: str | None = FILL, rows_per_person: int | None = None, **columns: Mapping[str, Any]
+        self,
+        *,
+        person: str | None = FILL,
+        rows_per_person: int | None = None,
+        **columns: Mapping[str, Any] | Domain | Derivation,
     ) -> Draft:
         """Return the draft with more filled in; `person=None` says that every row is one person.
 
-        A column that is derived from another is added: `decade={"type": "bins", "of": "age", "step": 10}`. What was
+        A column that is derived from another is added: `decade={"type": "bins", "of": "age", "step": 10}`, or
+        `decade=bins("age", step=10)`. What was
         noticed about a proposal that is replaced is left out. After a look, a column that is named as the person gets
         the number of rows that the look proposes for it, unless you write another.
         """
@@ -130,7 +149,8 @@ class Draft(Viewed):
         if whose is not None and whose in self.repeats and (rows_per_person is not None or person != FILL):
             lines, told = whose_rows(whose, self.repeats[whose], rows_per_person)
             record, said = {**record, **lines}, [told]
-        for name, known in columns.items():
+        for name, said_of in columns.items():
+            known = said_of.to_json() if isinstance(said_of, (Domain, Derivation)) else said_of
             _require_described(name, known)
             if "of" in known:
                 record["columns"][name] = dict(known)
@@ -199,9 +219,19 @@ class Draft(Viewed):
         ]
         looked = [" ".join(_LOOKED.split())] if self.looked else []
         tables = (draw("", ["column", "type", "may hold", "noticed"], rows),)
-        filling = "In Python draft.fill(age={'low': 0, 'high': 99}) fills in a column." if self.missing else ""
+        filling = f"In Python {self._filling()} fills in a column." if self.missing else ""
         hint = "In Python write draft.confirm().schema()." if self.looked else filling
         return View("Draft of a schema", tables, (*looked, self._whose(), *self.notes.get("", ())), (self.to_do, hint))
+
+    def _filling(self) -> str:
+        """Return a call that fills in all that one column lacks, numbers first, because of them each is open."""
+        gaps = {name: list(unfilled(column)) for name, column in self.record["columns"].items()}
+        lacking = [name for name in gaps if gaps[name]]
+        if not lacking:
+            return "draft.fill(person='patient_id')"
+        name = next((one for one in lacking if "low" in gaps[one]), lacking[0])
+        known = {key: _EXAMPLES.get(key, "…") for key in gaps[name]}
+        return f"draft.fill({name}={known})" if name.isidentifier() else f"draft.fill(**{{{name!r}: {known}}})"
 
     @property
     def to_do(self) -> str:
@@ -275,20 +305,20 @@ def draft(source: Any, *, look: bool = False, table: str | None = None, person: 
     try:
         kinds = dict(opened.table.schema().items())
         if look:
-            from sfumato.table.looking import looked
-
             record, notes, repeats = looked(opened, kinds, person)
             return Draft({CONFIRM: _CONFIRMED, **record}, notes, repeats)
     finally:
         opened.close()
-    if person is None:
-        return _by_name(kinds)
-    if person not in kinds:
-        raise SchemaError(f"There is no column {person!r} to tell people apart; {nearest(person, kinds)}")
-    return _by_name(kinds).fill(person=person)
+    if person is not None:
+        require_person(person, kinds, opened.index)
+    found = _by_name(kinds, opened)
+    found = found if person is None else found.fill(person=person)
+    notes = {name: list(said) for name, said in found.notes.items()}
+    add_whole_ids(notes, kinds, found.record["person"], opened)
+    return Draft(found.record, notes)
 
 
-def _by_name(kinds: Mapping[str, Any]) -> Draft:
+def _by_name(kinds: Mapping[str, Any], source: Source) -> Draft:
     columns: dict[str, dict[str, Any]] = {}
     notes: dict[str, list[str]] = {}
     people = [name for name in kinds if is_person(name)]
@@ -312,13 +342,17 @@ def _by_name(kinds: Mapping[str, Any]) -> Draft:
                 "The type is guessed from the name; if it is wrong, write category, text, integer, fixed, date, time "
                 "or boolean."
             ]
+    unread = unread_columns(kinds, [*columns, person], source.refused, source.kind)
     if not columns:
-        raise SchemaError("No column of this source has a type that a schema can describe.")
+        raise SchemaError(" ".join(["No column of this source has a type that a schema can describe.", *unread]))
     if person != FILL:
         notes[""] = [
             f"{person} tells people apart by its name; if a person may have several rows, write how many count. "
             f"{MODELS_NEED_ONE}"
         ]
+    if unread:
+        notes[""] = [*notes.get("", ()), *unread]
+    add_what_to_write_first(notes, kinds, columns, source)
     return Draft({"person": person, "rows_per_person": 1, "columns": columns}, notes)
 
 

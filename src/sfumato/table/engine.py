@@ -64,6 +64,7 @@ class Source:
     column that it binds, so undeclared columns are never bound. `footers` is how SQL reads what Parquet files say of
     their columns, each for itself; `rows` are those that a CSV file has by its lines. `copies` says that rows can
     change, so that the declared columns are copied; `unchanged` tells whether what is read in place is what was opened.
+    `index` and `zones` are the names of a frame's index and the time zones of its moments, which are not read.
     """
 
     table: ir.Table
@@ -77,6 +78,8 @@ class Source:
     resources: Resources = field(default_factory=Resources, repr=False)
     copies: bool = field(default=False, repr=False)
     unchanged: Callable[[], bool] = field(default=lambda: True, repr=False, compare=False)
+    index: tuple[str, ...] = field(default=(), repr=False)
+    zones: Mapping[str, str] = field(default_factory=dict, repr=False)
     _closers: list[Callable[[], Any]] = field(default_factory=list, repr=False)
     _kept: dict[str, Callable[[], Any]] = field(default_factory=dict, repr=False)
     _written: dict[str, Written] = field(default_factory=dict, repr=False)
@@ -362,4 +365,7 @@ def frame_source(frame: Frame, kind: str) -> Source:
         raise SchemaError(f"The source has no column of a type that is read: {kinds or 'it has no column at all'}.")
     engine = duckdb_engine()
     engine.con.register("sfumato_source", frame.data)
-    return Source(engine.table("sfumato_source"), engine, kind, frame.load, frame.refused, _closers=[engine.disconnect])
+    opened = Source(
+        engine.table("sfumato_source"), engine, kind, frame.load, frame.refused, _closers=[engine.disconnect]
+    )
+    return replace(opened, index=frame.index, zones=frame.zones)

@@ -21,12 +21,20 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 class Frame:
     """An Arrow table of what a frame holds, the columns that have no readable type, and how declared ones are loaded.
 
-    `load(names, person)` returns columns in types that DuckDB takes over as they are.
+    `load(names, person)` returns columns in types that DuckDB takes over as they are. `index` are the names of an index
+    of pandas, which is no column.
     """
 
     data: Any
     load: Callable[[Sequence[str], str | None], Any]
     refused: Mapping[str, str]
+    index: tuple[str, ...] = ()
+
+    @property
+    def zones(self) -> dict[str, str]:
+        """The time zones of columns of moments that have one; an engine reads all of them in UTC."""
+        zones = {field.name: getattr(field.type, "tz", None) for field in self.data.schema}
+        return {name: str(zone) for name, zone in zones.items() if zone is not None}
 
 
 def open_frame(data: Any, family: str) -> Frame | None:
@@ -122,7 +130,12 @@ def _from_pandas(frame: Any) -> Frame:
         ids = _pandas_column(frame.iloc[:, places[person]], object_identity)
         return loaded.set_column(loaded.column_names.index(person), person, ids.cast(pyarrow.large_binary()))
 
-    return Frame(shown.data, load, shown.refused)
+    return Frame(shown.data, load, shown.refused, _index(frame))
+
+
+def _index(frame: Any) -> tuple[str, ...]:
+    """Return the names of the index, where it has some; one that only numbers the rows has none."""
+    return tuple(str(name) for name in frame.index.names if name is not None)
 
 
 def _held(kind: Any) -> Any:

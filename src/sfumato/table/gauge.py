@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from sfumato.mechanism import Promise
     from sfumato.table.data import Table
 
+_OF_TOTALS = (Totals, Occurring, People, Boxed)
+"""Measures that add something up, so that it is known how far each attribute moves them."""
+
 
 @dataclass(frozen=True)
 class Basis:
@@ -230,18 +233,18 @@ class Gauge:
 
     # What a mechanism costs on this gauge
 
-    def priced(self, spend: Bound) -> Bound:
+    def priced(self, spend: Bound, *, stated: bool = False) -> Bound:
         """Return the spend that a mechanism is made for, so that what it costs here is within the spend.
 
         Where some attribute can change every row, by their contents or as part of the row key, it costs what a replaced
-        person does. Where people are added and removed, totals know what a changed attribute moves; for everything else
-        it is a person who leaves and one who enters.
+        person does. Where people are added and removed, totals know what a changed attribute moves, and so does a
+        mechanism that has `stated` it; for everything else it is a person who leaves and one who enters.
         """
         if spend.unit == "person":
             return spend
-        totals = isinstance(self.measure, (Totals, Occurring, People, Boxed)) and not self.measure.whole
+        totals = isinstance(self.measure, _OF_TOTALS) and not self.measure.whole
         keyed = self.rule.way is Way.PICK and bool(self.schema.key_attributes)
-        if self.matched and not keyed and (totals or self.relation is REPLACE_ONE):
+        if self.matched and not keyed and (totals or stated or self.relation is REPLACE_ONE):
             return spend
         return replace(spend if self.relation is REPLACE_ONE else for_each_of_two(spend), unit="person")
 
@@ -270,6 +273,8 @@ class Gauge:
             raise TypeError(f"{type(mechanism).__name__} reads whole rows, and these are weighed.")
         if getattr(mechanism, "rows", self.rows) != self.rows:
             raise TypeError(f"{type(mechanism).__name__} was made for another number of rows a person.")
+        if any(moves.l1 * grid < self._least_moved for moves, grid in mechanism.made_for()):
+            raise TypeError(f"{type(mechanism).__name__} was made for numbers that move less than those of its gauge.")
         named = mechanism.reads
         if isinstance(named, Everything):
             return
@@ -278,10 +283,24 @@ class Gauge:
 
     def _moves(self, name: str) -> bool:
         """Tell whether an attribute may move the reading; of totals it is known, and of everything else presumed."""
-        if not isinstance(self.measure, (Totals, Occurring, People, Boxed)):
+        if not isinstance(self.measure, _OF_TOTALS):
             return True
-        parts = self.measure.boxes if isinstance(self.measure, Boxed) else getattr(self.measure, "parts", (COUNT,))
-        return any(self.sensitivity(part, {name}).l1 for part in parts)
+        return any(self.sensitivity(part, {name}).l1 for part in self._parts)
+
+    @cached_property
+    def _least_moved(self) -> Fraction:
+        """How far a person moves the total that moves least; nothing is presumed of other readings."""
+        if not isinstance(self.measure, _OF_TOTALS):
+            return Fraction(0)
+        moved = [self.sensitivity(part).l1 for part in self._parts]
+        return min((far for far in moved if far), default=Fraction(0))
+
+    @property
+    def _parts(self) -> tuple[Part | Box, ...]:
+        """The totals that are read of every cell."""
+        if isinstance(self.measure, Boxed):
+            return self.measure.boxes
+        return getattr(self.measure, "parts", (COUNT,))
 
     def notes(self, told: Mapping[str, str] = NOTHING) -> tuple[str, ...]:
         """Return the public rules by which cells and people are counted, in sentences; `told` by the question."""

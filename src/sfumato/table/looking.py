@@ -5,8 +5,10 @@ Nothing here is private. What comes out is for the curator's eyes, and becomes p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sfumato.domain import nearest
 from sfumato.errors import SchemaError
@@ -16,6 +18,7 @@ from sfumato.table.failures import guarded
 from sfumato.table.names import FILL, NOBODY, PERHAPS, is_person, may_be_person, names_somebody
 from sfumato.table.reading import all_readable
 from sfumato.table.repeats import Sizes, proposed_rows, whose_rows
+from sfumato.table.unread import in_the_index, unread_columns, whole_ids, without_zone
 
 MOST_ROWS = 100_000
 """Of a longer table every k-th row is looked at, so that about as many are."""
@@ -48,7 +51,8 @@ def looked(
             )
         cells = guarded(lambda: _sampled(opened.table, rows))
         notes: Notes = {"": [f"{_sample_size(rows)} rows were looked at."]}
-        people = _people(opened.table, list(cells), rows, person)
+        cells |= {name: _on_the_wall(values, source.zones.get(name)) for name, values in cells.items()}
+        people = _people(opened.table, list(cells), rows, person, source.index)
         drafted = _candidates({name: values for name, values in cells.items() if name not in people})
         perhaps = {} if people else _perhaps_people(opened.table, cells, drafted, rows)
     whose = _whose(people, perhaps, notes)
@@ -62,12 +66,44 @@ def looked(
         if found.notes:
             notes[name] = list(found.notes)
     notes[""] += [f"Left out is {said}" for said in left_out]
-    notes[""] += [
-        f"Left out is {name}: its type is none that a schema can describe." for name in kinds if name not in cells
-    ]
+    notes[""] += unread_columns(kinds, list(cells), source.refused, source.kind)
+    add_what_to_write_first(notes, kinds, columns, source)
+    add_whole_ids(notes, kinds, whose.get("person"), source)
     if not columns:
         raise SchemaError(" ".join(["No column is left that a schema could describe.", *notes[""]]))
     return {**whose, "columns": columns}, notes, {**people, **perhaps}
+
+
+def add_what_to_write_first(notes: Notes, kinds: Mapping[str, Any], named: Iterable[str], source: Source) -> None:
+    """Add to the notes of a draft what types, time zones and an index ask for before a table can be opened."""
+    if source.index:
+        notes.setdefault("", []).append(f"Is it needed? {in_the_index(source.index)}")
+    for name in named:
+        kind = kinds[name]
+        if kind.is_timestamp() and kind.timezone is not None:
+            said = f"It has a time zone, so its day depends on who looks: {without_zone(name, source.kind)}."
+            notes[name] = [said, *notes.get(name, ())]
+
+
+def add_whole_ids(notes: Notes, kinds: Mapping[str, Any], person: Any, source: Source) -> None:
+    """Add to the notes of a draft that ids with a fraction are refused, and how they become whole."""
+    if person in kinds and kinds[person].is_floating():
+        said = f"{person} holds numbers with a fraction, which tell nobody apart; {whole_ids(person, source.kind)}."
+        notes.setdefault("", []).append(said)
+
+
+def _on_the_wall(values: list[Any], zone: str | None) -> list[Any]:
+    """Return moments as a clock of their zone shows them, which is what is left without the zone."""
+    if zone is None:
+        return values
+    try:
+        place = ZoneInfo(zone)
+    except (ValueError, OSError):  # an offset such as +02:00, or a zone that this machine does not know
+        return values
+    return [
+        value.astimezone(place).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
+        for value in values
+    ]
 
 
 def _candidates(cells: Mapping[str, Sequence[Any]]) -> dict[str, Candidate]:
@@ -106,11 +142,12 @@ def _told(name: str, values: Sequence[Any]) -> Candidate | None:
     return None
 
 
-def _people(table: Any, names: Sequence[str], rows: int, given: str | None) -> dict[str, Sizes]:
+def _people(
+    table: Any, names: Sequence[str], rows: int, given: str | None, index: Sequence[str] = ()
+) -> dict[str, Sizes]:
     """Return the column that tells people apart, by its name or because somebody says so, and their rows."""
     if given is not None:
-        if given not in names:
-            raise SchemaError(f"There is no column {given!r} to tell people apart; {nearest(given, names)}")
+        require_person(given, names, index)
         return {given: _rows_by_person(table, given)}
     sure = [name for name in names if is_person(name)]
     perhaps = [name for name in names if may_be_person(name) and not is_person(name)]
@@ -119,6 +156,15 @@ def _people(table: Any, names: Sequence[str], rows: int, given: str | None) -> d
         if name in sure or sum(sizes.values()) < rows * DIFFERS:
             return {name: sizes}
     return {}
+
+
+def require_person(given: str, names: Iterable[str], index: Sequence[str]) -> None:
+    """Refuse a person who is no column; the index of a frame is none."""
+    if given in names:
+        return
+    if given in index:
+        raise SchemaError(f"There is no column {given!r} to tell people apart: {in_the_index([given])}")
+    raise SchemaError(f"There is no column {given!r} to tell people apart; {nearest(given, names)}")
 
 
 def _perhaps_people(

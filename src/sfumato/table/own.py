@@ -214,7 +214,7 @@ class _Opening:
         written = opened.table.schema().get(schema.person)
         opened = readable(opened, reading)
         self._open[-1] = opened
-        check_columns(opened.table, reading)
+        check_columns(opened.table, reading, opened.kind)
         table = opened.table
         cells: dict[str, Any] = {column: repaired_cell(table, schema, column) for column in schema.names}
         cells |= {LINK + link: table[link] for link in links}

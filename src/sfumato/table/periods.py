@@ -7,7 +7,7 @@ to no day that may be asked for: such cells are clamped to the ends of the range
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from sfumato.domain import Dates
@@ -26,6 +26,28 @@ class Span:
     stamp: str
     first: date
     last: date
+    starts: tuple[int, ...] = ()
+    """When each of these days and the one after them begin, in seconds of UTC, where moments with a zone are cut."""
+
+    def local(self, table: ir.Table) -> ir.Table | None:
+        """Return the table with days in place of moments that have a zone, None where there is nothing to change.
+
+        Days before and after these are told apart from them and not from each other: their rows are left out.
+        """
+        import ibis
+
+        kind = table.schema().get(self.stamp)
+        if kind is None or not kind.is_timestamp() or kind.timezone is None:
+            return None
+        if not self.starts:
+            raise SchemaError(
+                f"The stamp {self.stamp!r} holds moments with a zone, and their day depends on where one looks; write "
+                "zone = 'Europe/Berlin' under [publication], or 'UTC'."
+            )
+        moment = table[self.stamp].epoch_seconds()
+        days = [self.first + timedelta(days=place) for place in range(-1, len(self.starts))]
+        before = [(moment < start, ibis.literal(day)) for start, day in zip(self.starts, days, strict=False)]
+        return table.mutate(**{self.stamp: ibis.cases(*before, else_=ibis.literal(days[-1]))})
 
     def check(self, schema: Schema) -> None:
         """Refuse a column that is no date, and days that unreadable cells could fall into; public facts only."""

@@ -22,6 +22,7 @@ from sfumato.table.cells import (
 from sfumato.table.engine import Source, quoted
 from sfumato.table.failures import guarded
 from sfumato.table.schema import Schema
+from sfumato.table.unread import before_it_is_read, in_the_index, whole_ids
 
 _CHANGEABLE = ("csv", "pandas", "polars", "pyarrow", "ibis")
 """What is copied when it is opened. Who is there and what a person may count is worked out once, so later questions
@@ -85,18 +86,19 @@ def _require_names(source: Source, wanted: Sequence[str]) -> None:
     found = (*source.table.columns, *source.refused)
     lacking = [name for name in sorted(wanted) if name not in found]
     if lacking:
+        in_index = [name for name in lacking if name in source.index]
+        if in_index:
+            raise SchemaError(f"The schema names what is no column: {in_the_index(in_index)}")
         hints = "; ".join(f"{name!r}: {nearest(name, found)}" for name in lacking)
         raise SchemaError(f"The schema names columns that the source does not have: {hints}")
     for name in wanted:
         if name in source.refused:
-            raise _unread(name, source.refused[name])
+            raise _unread(name, source.refused[name], source.kind)
 
 
-def _unread(name: str, kind: str) -> SchemaError:
-    return SchemaError(
-        f"The column {name!r} is {kind}, a type that no domain reads; store it as text, a number, a truth value, a day "
-        "or a moment."
-    )
+def _unread(name: str, kind: str, source: str) -> SchemaError:
+    todo = before_it_is_read(name, kind, source)
+    return SchemaError(f"The column {name!r} is {kind}, a type that no domain reads; {todo}.")
 
 
 def _kinds(source: Source) -> dict[str, str]:
@@ -123,9 +125,10 @@ def _cells(source: Source, names: Sequence[str], schema: Schema) -> dict[str, st
         bare = listed and kinds[name] == "BLOB" and _compares_bytes(source, name, schema)
         sql = quoted(name, quote) if bare else read(quoted(name, quote), kinds[name])
         if sql is None and name == schema.person:
-            raise SchemaError(f"The person column {name!r} is {kinds[name]} and must be {PERSON_TYPES}.")
+            todo = f" Here {whole_ids(name, source.kind)}." if kinds[name] in ("FLOAT", "DOUBLE") else ""
+            raise SchemaError(f"The person column {name!r} is {kinds[name]} and must be {PERSON_TYPES}.{todo}")
         if sql is None:
-            raise _unread(name, kinds[name])
+            raise _unread(name, kinds[name], source.kind)
         cells[name] = sql
     return cells
 

@@ -35,6 +35,7 @@ from sfumato.table.days import calendar_code, day_code
 from sfumato.table.moments import moment_code
 from sfumato.table.order import key_text
 from sfumato.table.schema import Schema
+from sfumato.table.unread import without_zone
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -66,8 +67,8 @@ def repaired(table: ir.Table, schema: Schema, names: Sequence[str] | None = None
     return table.filter(present).select({**cells, **{PERSON: person}, **key})
 
 
-def check_columns(table: ir.Table, schema: Schema) -> None:
-    """Refuse a schema that names columns or types that the table does not have."""
+def check_columns(table: ir.Table, schema: Schema, source: str = "") -> None:
+    """Refuse a schema that names columns or types that the table does not have; `source` is whose frame it was."""
     found = dict(table.schema().items())
     base = {schema.base(name) for name in schema.names}
     wanted = (*sorted(base), *([schema.person] if schema.person else []), *(schema.row_key or ()))
@@ -78,10 +79,13 @@ def check_columns(table: ir.Table, schema: Schema) -> None:
     wrong = []
     for name in sorted(base):
         readable = _readable(schema.domain(name))
-        if not any(getattr(found[name], f"is_{kind}")() for kind in readable) or _has_zone(
-            found[name], schema.domain(name)
-        ):
+        if not any(getattr(found[name], f"is_{kind}")() for kind in readable):
             wrong.append(f"{name!r} is {found[name]} and its domain reads {' or '.join(readable)}")
+        elif _has_zone(found[name], schema.domain(name)):
+            wrong.append(
+                f"{name!r} is {found[name]}: it has a time zone, and its day depends on who looks; "
+                f"{without_zone(name, source)}, or declare it as times(…, zone='UTC')"
+            )
     if schema.person is not None:
         kind = found[schema.person]
         if not (kind.is_integer() or kind.is_string()):

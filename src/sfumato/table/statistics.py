@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.domain import Domain, Text
+from sfumato.domain import Domain, FixedPoint, Integers, Text
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
+from sfumato.exact.rational import show
 from sfumato.table.bounding import WEIGHT, Bounding
 from sfumato.table.schema import Schema
 
@@ -103,8 +105,24 @@ def check_fits(measure: Part, schema: Schema, rule: Bounding) -> None:
         what = "squared and added" if measure.power is Power.SQUARE else "added"
         raise SchemaError(
             f"The values of {measure.column!r} are too large to be {what} exactly with {rule.rows} rows a person; give "
-            "the column a larger step or a narrower range."
+            f"the column a larger step or a narrower range{_step_that_fits(measure, schema, rows * rule.scale)}."
         )
+
+
+def _step_that_fits(measure: Part, schema: Schema, times: int) -> str:
+    """Say which round step is the smallest that fits, where a column of numbers has one; the schema is public."""
+    domain = schema.domain(str(measure.column))
+    if not isinstance(domain, (FixedPoint, Integers)):
+        return ""
+    step, low, high = Fraction(getattr(domain, "step", 1)), Fraction(domain.low), Fraction(domain.high)
+    farthest = max(abs(domain.first - measure.center), abs(domain.highest - measure.center))
+    power = 2 if measure.power is Power.SQUARE else 1
+    for larger in (step * factor * 10**zeros for zeros in range(13) for factor in (1, 2, 5)):
+        whole = (low / larger).denominator == (high / larger).denominator == 1
+        if whole and larger > step and (farthest * step / larger + 1) ** power * times < 2**62:
+            ends = f"{show(low, 15)}, {show(high, 15)}"
+            return f": step = \"{show(larger, 15)}\" fits, in Python fixed({ends}, step='{show(larger, 15)}')"
+    return ""
 
 
 def parts(table: ir.Table, measures: Sequence[Part], schema: Schema) -> list[Any]:

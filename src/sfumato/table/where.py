@@ -43,6 +43,9 @@ from sfumato.table.schema import Schema
 LONGEST = 5_000
 ALLOWED = "columns, literals, = <> < <= > >=, BETWEEN, IN (…), IS NULL, AND, OR, NOT and DATE '2020-05-17'"
 
+_NOTHING = {"none", "nan", "na", "nat", "nil", "null"}
+"""What other languages call a cell that is not there."""
+_MARKED = re.compile(r"(?:[<>=]|\bAND\b|\bBETWEEN\b)\s*[+-]?(\d[\d.]*(?:,\d[\d.]*)+)", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
 _DAY = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 NO_COMPARISON_WITH_NULL = "A comparison with NULL is never true; write for example age IS NULL, or age IS NOT NULL."
@@ -133,7 +136,25 @@ def _unread(text: str, said: str) -> str:
     for sign, word in (("&", "AND"), ("|", "OR"), ("!", "NOT, or <> for 'not equal'")):
         if sign in text:
             return f"where= is no condition that can be read; write {word} instead of {sign!r}."
+    if (found := _MARKED.search(re.sub(r"'[^']*'", "", text))) is not None:
+        return (
+            "where= is no condition that can be read; numbers have a point before decimals and no mark between "
+            f"thousands: write {_plainly(found[1])} instead of {found[1]}."
+        )
     return f"where= is no condition that can be read: {said} In where= write {ALLOWED}."
+
+
+def _plainly(number: str) -> str:
+    """Return a number with a point before decimals and nothing between thousands.
+
+    >>> _plainly("1.000,50"), _plainly("1,000.50"), _plainly("2,5"), _plainly("1,000,000")
+    ('1000.50', '1000.50', '2.5', '1000000')
+    """
+    mark = number[max(number.rfind(","), number.rfind("."))]
+    if number.count(mark) > 1:
+        return re.sub("[.,]", "", number)
+    whole, _, decimals = number.rpartition(mark)
+    return f"{re.sub('[.,]', '', whole)}.{decimals}"
 
 
 class _SqlReader:
@@ -200,6 +221,10 @@ class _SqlReader:
         names = [left.name.text, right.name.text]
         if names[0] in self.schema.names and _NUMBER.fullmatch(names[1]):
             raise ParameterError(f"In where= numbers stand without quotes; write {names[0]} {how} {names[1]}.")
+        absent = not right.name.quoted and names[1].lower() in _NOTHING
+        if names[0] in self.schema.names and names[1] not in self.schema.names and absent:
+            said = "IS NOT NULL" if how == "<>" else "IS NULL"
+            raise ParameterError(f"A missing cell equals nothing, not even another; write {names[0]} {said}.")
         if names[0] in self.schema.names and names[1] not in self.schema.names:
             raise ParameterError(f"In where= text stands in single quotes; write {names[0]} {how} '{names[1]}'.")
         if names[0] in self.schema.names:

@@ -64,10 +64,11 @@ def beside_shape(workload: Workload, gauge: Gauge, spend: Pure, floor: VolumeFlo
     return Beside(floor.value, ratio, (said, *notes))
 
 
-def beside_tables(workload: Workload, gauge: Gauge, spend: Bound, law: Law, joint: int) -> Beside:
-    """Return the floor of all tables (QR:LB-HIST) and the luck of the draw (LB-SAMPLE) beside plain noise.
+def beside_tables(workload: Workload, gauge: Gauge, spend: Bound, law: Law | None, joint: int) -> Beside:
+    """Return the floor of all tables (QR:LB-HIST) and the luck of the draw (LB-SAMPLE) beside the noise of an answer.
 
-    `joint` is how far noise moves any answer, with 95 % confidence for all of them together.
+    `joint` is how far noise moves any answer, with 95 % confidence for all of them together; `law` is its law, where
+    all answers have the same.
     """
     notes = list(_separation(workload, spend))
     people = gauge.total
@@ -83,7 +84,7 @@ def beside_tables(workload: Workload, gauge: Gauge, spend: Bound, law: Law, join
     tables = [block for block in workload.blocks if isinstance(block, Marginal)]
     seen = {name for block in tables for name in block.columns}
     found = _packed(possible_rows(workload.space, seen), people, spend) if tables else None
-    if found is None:
+    if found is None or law is None:
         return Beside(notes=tuple(notes))
     numbers = sum(block.queries for block in tables)
     # All of them stay within this in every second release: each does with probability 2^(-1/numbers).

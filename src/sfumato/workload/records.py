@@ -95,8 +95,22 @@ class Margins:
     tables: Mapping[tuple[str, ...], NDArray[np.int64]]
 
     def table(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """Return the exact counts over one of the sets."""
-        return self.tables[tuple(names)]
+        """Return the exact counts over one of the sets, or over some columns of one: sums of the smallest.
+
+        >>> from sfumato.domain import booleans
+        >>> from sfumato.table.schema import Schema
+        >>> space = Space.of(Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)}))
+        >>> Margins(space, {("rain", "wind"): np.array([[5, 1], [0, 2]])}).table(["wind"])
+        array([5, 3])
+        """
+        wanted = tuple(names)
+        if wanted in self.tables:
+            return self.tables[wanted]
+        fitting = (held for held in self.tables if set(wanted) <= set(held))
+        least = min(fitting, key=lambda held: self.tables[held].size)
+        kept = [name for name in least if name in wanted]
+        found = self.tables[least].sum(axis=tuple(at for at, name in enumerate(least) if name not in wanted))
+        return np.asarray(found).transpose([kept.index(name) for name in wanted])
 
     @property
     def total(self) -> int:

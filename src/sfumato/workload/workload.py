@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sfumato.model.base import Model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Workload:
     """Some blocks of queries over one space; make one with the builders in `sfumato.workloads`.
 
@@ -51,6 +51,9 @@ class Workload:
                     f"columns have {_sizes(self.space.shape(block.columns))}; make all blocks from one schema, by the "
                     "builders in workloads."
                 )
+
+    def __repr__(self) -> str:
+        return f"Workload({self.queries:,} numbers in {len(self.blocks):,} tables over {', '.join(self.columns)})"
 
     @property
     def queries(self) -> int:

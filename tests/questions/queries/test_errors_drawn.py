@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow
 import pytest
 
-from sfumato import ADD_REMOVE, Concentrated, Noise, Schema, curate, workloads
+from sfumato import ADD_REMOVE, Concentrated, Noise, Pure, Schema, curate, workloads
 from sfumato.domain import bins
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.model.factored import Factored
@@ -36,8 +36,15 @@ def test_tables_are_drawn_against_public_rows() -> None:
     assert all(
         low <= value <= high for low, value, high in zip(drawing.low, drawing.released, drawing.high, strict=True)
     )
-    assert drawing.width == tables.width(0) and "of which" in drawing.title
+    assert tables.width(0) != tables.width(1) and drawing.width is None, "tables differ in the width of their noise"
+    assert "of which" in drawing.title
     assert drawing.svg() == drawing.svg() and "<svg" in drawing.svg()
+
+
+def test_one_noise_for_all_has_one_width() -> None:
+    with curate(PEOPLE, SCHEMA, Pure(1)) as curator:
+        tables = curator.answer(WORKLOAD, spend=Pure(1)).value
+    assert draw_errors(tables, public=PEOPLE, schema=SCHEMA).width == tables.width(0) == tables.width(1)
 
 
 def test_a_model_is_drawn_without_intervals() -> None:

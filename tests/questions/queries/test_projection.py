@@ -53,7 +53,7 @@ def test_projection_reproduces_the_errors_of_the_spec(people, per_attribute, bef
     for _ in range(20):
         exact, given = noisy(workload, records, round(deviation**2), noise)
         raw.append(mean_square(given, exact, people))
-        found = project(workload, given, "exact", people, deviation**2)
+        found = project(workload, given, "exact", people, [deviation**2] * len(given))
         projected.append(mean_square(found.answers, exact, people))
     sigma = deviation / people
     bound = min(sigma**2, sigma * sqrt(45) * sqrt(2 * log(2**10)) / 45)
@@ -68,7 +68,7 @@ def test_projection_is_neutral_where_the_noise_is_small():
     noise = Noise(insecure_seed=3)
     records = Records.from_rows(workload.space, rows(1000, 10, noise))
     exact, given = noisy(workload, records, 9, noise)
-    found = project(workload, given, "frank-wolfe", 1000, 9.0)
+    found = project(workload, given, "frank-wolfe", 1000, [9.0] * len(given))
     assert mean_square(found.answers, exact, 1000) <= 1.05 * mean_square(given, exact, 1000)
 
 
@@ -102,9 +102,9 @@ def test_an_exact_projection_that_does_not_settle_says_so_and_comes_near(monkeyp
     noise = Noise(insecure_seed=7)
     records = Records.from_rows(workload.space, rows(300, 10, noise))
     exact, given = noisy(workload, records, 100, noise)
-    settled = project(workload, given, "exact", 300, 100.0)
+    settled = project(workload, given, "exact", 300, [100.0] * len(given))
     monkeypatch.setattr(scipy.optimize, "nnls", unsettled)
-    found = project(workload, given, "exact", 300, 100.0)
+    found = project(workload, given, "exact", 300, [100.0] * len(given))
     assert settled.method == "exact" and found.method == "frank-wolfe"
     target = np.concatenate(given)
     apart = [float(((np.concatenate(one.answers) - target) ** 2).sum()) for one in (settled, found)]
@@ -141,7 +141,7 @@ def test_local_tables_agree_and_are_not_negative():
     data = np.stack([noise.uniform(size, 400) * noise.uniform(2, 400) for size in (4, 3, 5, 2, 6)], axis=1)
     records = Records.from_rows(workload.space, data)
     exact, given = noisy(workload, records, 100, noise)
-    found = project(workload, given, "local", 400, 100.0)
+    found = project(workload, given, "local", 400, [100.0] * len(given))
     tables = [part.reshape(block.shape) for part, block in zip(found.answers, workload.blocks, strict=True)]
     assert all(table.min() >= 0 and table.sum() == pytest.approx(400) for table in tables)
     for one, two in combinations(range(len(tables)), 2):
@@ -184,8 +184,8 @@ def test_the_total_is_read_from_the_noisy_tables_where_it_is_private():
     assert total_of(workload, [np.array([10, 20, 30, 40])] * 45) == pytest.approx(100)
     assert total_of(workload, [np.array([-10, 0, 0, 0])] * 45) == 1
     given = [np.array([-10, 0, 0, 0])] * 45
-    assert all((part >= 0).all() for part in project(workload, given, "local", None, 1.0).answers)
-    assert all((part == 0).all() for part in project(workload, given, "exact", 0, 1.0).answers)
+    assert all((part >= 0).all() for part in project(workload, given, "local", None, [1.0] * len(given)).answers)
+    assert all((part == 0).all() for part in project(workload, given, "exact", 0, [1.0] * len(given)).answers)
 
 
 def test_the_projection_is_chosen_from_public_facts():
@@ -211,7 +211,7 @@ def test_frank_wolfe_on_a_domain_of_a_million_cells():
     noise = Noise(insecure_seed=4)
     records = Records.from_rows(workload.space, rows(200, 20, noise))
     exact, given = noisy(workload, records, 400, noise)
-    found = project(workload, given, "frank-wolfe", 200, 400.0)
+    found = project(workload, given, "frank-wolfe", 200, [400.0] * len(given))
     assert mean_square(found.answers, exact, 1) < mean_square(given, exact, 1)
     assert all(isinstance(block, Marginal) for block in workload.blocks)
     assert found.gap is not None and found.gap < 400 * workload.queries

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sfumato.model import Factored
 from sfumato.noise import Noise, RoundedNormal
-from sfumato.questions.synthesis.contrasts import centred
 from sfumato.questions.synthesis.evidence import Evidence
 from sfumato.questions.synthesis.fit import fitted
 from sfumato.questions.synthesis.fit_dense import SMALL, DenseFit
+from sfumato.questions.synthesis.kept import not_kept
 from sfumato.questions.synthesis.standing import judged
 from sfumato.show.progress import quiet
 from sfumato.table.schema import Schema
+from sfumato.totals.tables.contrasts import centred
 from sfumato.workload import Space
 from tests.imputed import integers
 
@@ -53,6 +55,18 @@ def test_a_drowned_table_is_given_back_to_the_one_way_tables() -> None:
     standing = judged(measured(joint(linked=True), 0.5)).tables[0, 1]
     assert standing.kept < 0.5 < judged(measured(joint(linked=True), 0.001)).tables[0, 1].kept
     assert judged(measured(joint(linked=True), 0.001)).tables[2, 3].kept < 0.5
+
+
+@pytest.mark.parametrize(("deviation", "drowned"), [(0.5, True), (0.003, False)])
+def test_of_a_drowned_table_nothing_is_said_to_be_known(deviation: float, drowned: bool) -> None:
+    """Noise may hide a relation of any strength: no figure says from which correlation on it would have shown."""
+    evidence = measured(joint(linked=True), deviation)
+    alone = Factored.product(SPACE, 1e6, dict(zip("abcd", judged(evidence).ones, strict=True)))
+    said = " ".join(not_kept(alone, evidence, [(0, 1)]))
+    assert ("however strongly they are related in the data" in said) is drowned
+    assert said.startswith("Not kept: how columns go together ('a' with 'b'). ")
+    assert "correlation" not in said
+    assert "spend more, or ask for fewer columns" in said or not drowned
 
 
 @pytest.mark.parametrize("deviation", [0.02, 0.001, 1e-5])

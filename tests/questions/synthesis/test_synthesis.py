@@ -25,8 +25,8 @@ from sfumato.questions.synthesis.adaptive import ChosenTables, _Looks
 from sfumato.questions.synthesis.check import CheckedTables
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables
-from sfumato.questions.synthesis.stack import TableStack
 from sfumato.table.gauge import Basis
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload import Records, Space
 from sfumato.workload.builders import marginals
 from tests.imputed import booleans, categories, integers, text

@@ -115,6 +115,7 @@ def test_tables_of_bins_are_counted_where_the_rows_are() -> None:
     assert [found.shape for found in raw[1]] == [found.shape for found in inside.tables.values()]
 
 
+@pytest.mark.audit
 @pytest.mark.usefixtures("few_codes")
 def test_a_model_of_days_and_money_keeps_what_lies_inside_its_bins() -> None:
     table = data()
@@ -247,6 +248,7 @@ def test_what_drowned_in_noise_is_said() -> None:
         said = [note for note in answer.notes if note.startswith("Not kept: how columns go together ('a' with 'b'")]
         assert said and ("derive about ten bins" in said[0] or "coarser bins" in said[0])
         assert "Not kept" in str(answer)
+        assert "correlation" not in said[0]  # the two are equal: whatever figure it named, theirs is above it
 
 
 def test_what_is_mostly_noise_is_named_and_what_is_kept_is_not() -> None:

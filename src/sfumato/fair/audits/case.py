@@ -63,6 +63,8 @@ class Case:
     """Which rows of the table these people are, where they are a part of it."""
     good: str = ""
     """What the good outcome is called; nothing where there are only chances of it."""
+    not_good: tuple[str, ...] = ()
+    """All other decisions, where there are decisions."""
     place: int = 1
     """Which outcome is the good one."""
     both: bool = False
@@ -177,7 +179,7 @@ def make_case(
     name, labels, inside, names = _protected(people, protected, group, count)
     ask = _asker(model, people)
     raw = ask(people) if ask is not None else model
-    probabilities, only_decisions, place, good = _treatment(raw, model, favourable, count)
+    probabilities, only_decisions, place, good, not_good = _treatment(raw, model, favourable, count)
     judged = ~np.isnan(probabilities[:, place])
     groups = inside & judged, ~inside & (labels != UNKNOWN) & judged
     _both_decided(groups, names)
@@ -195,7 +197,7 @@ def make_case(
         _segments(people, segments, count), name, labels,
         ask if name is not None else None,
         apart=_apart(people, name, label, features, () if bound is None else bound.columns), good=good,
-        place=place, both=group is None,
+        not_good=not_good, place=place, both=group is None,
         segments_name=str(segments) if isinstance(segments, (str, int)) else "segment",
     )  # fmt: skip
 
@@ -344,7 +346,7 @@ def _asker(model: Any, people: Any) -> Callable[[Any], Floats] | None:
     return None
 
 
-def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Floats, bool, int, str]:
+def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Floats, bool, int, str, tuple[str, ...]]:
     array = np.asarray(raw)
     if array.ndim == 2:
         rows = check_probabilities(array, count)
@@ -352,9 +354,9 @@ def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Float
         if favourable is not None and favourable not in classes:
             raise ParameterError(f"No outcome is called {favourable!r}; the outcomes are {classes}.")
         place = classes.index(favourable) if favourable is not None else len(classes) - 1
-        return rows, False, place, str(classes[place])
-    chances, decided, good = read_decisions(array, favourable, count)
-    return np.stack([1.0 - chances, chances], axis=1), decided, 1, good
+        return rows, False, place, str(classes[place]), ()
+    chances, decided, good, others = read_decisions(array, favourable, count)
+    return np.stack([1.0 - chances, chances], axis=1), decided, 1, good, others
 
 
 def _bound_metric(metric: Metric | Mapping[str | int, float], people: Any, count: int) -> Metric:

@@ -45,6 +45,8 @@ class Comparison:
     enough: bool
     counted: str = "people"
     """What the numbers of both groups are numbers of."""
+    judged: bool = True
+    """Whether the group is large enough for a verdict; figures of smaller ones are shown without."""
 
     @property
     def known(self) -> bool:
@@ -70,6 +72,8 @@ class Comparison:
     @property
     def said(self) -> str:
         """Return the verdict as a table shows it."""
+        if not self.judged:
+            return "too few for a verdict"
         return f"{self.verdict}, differs" if self.differs else self.verdict
 
     def sentence(self) -> str:
@@ -106,8 +110,8 @@ class Comparison:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the comparison as a JSON object; error rates have no verdict."""
-        impact = self.figure in IMPACT
+        """Return the comparison as a JSON object; error rates and small groups have no verdict."""
+        impact = self.figure in IMPACT and self.judged
         return {
             "figure": RATES[self.figure], "columns": list(self.group.group.columns),
             "group": list(self.group.group.values), "reference": list(self.reference.group.values),

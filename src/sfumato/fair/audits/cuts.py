@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.fair.audits.case import Case
 from sfumato.fair.grid import Floats, Integers
-from sfumato.fair.people import column, column_names, is_numeric
+from sfumato.fair.people import as_floats, cells, column_names, holds_numbers, typed
 
 SMALLEST_SEGMENT = 30
 SMALLEST_SHARE = 0.01
@@ -111,14 +111,15 @@ def features(case: Case) -> list[Segment]:
     """Return the quarters and categories of every feature; see `Case.apart` for what is none."""
     return [
         part for name in column_names(case.people) if name not in case.apart
-        for part in feature_segments(name, column(case.people, name))
+        for part in feature_segments(name, cells(case.people, name))
     ]  # fmt: skip
 
 
 def feature_segments(name: str | int, values: NDArray[Any]) -> list[Segment]:
     """Return the quarters of a number, or the common categories of a text column."""
-    if is_numeric(values):
-        numbers = values.astype(np.float64)
+    values = typed(values, name)
+    if holds_numbers(values):
+        numbers = as_floats(values)
         cuts = np.unique(np.nanquantile(numbers, [0.25, 0.5, 0.75]))
         return [(f"{name} ≤ {cut:g}", numbers <= cut) for cut in cuts] + [
             (f"{name} > {cut:g}", numbers > cut) for cut in cuts

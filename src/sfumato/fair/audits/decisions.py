@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ class Decisions(NamedTuple):
     chances: Floats
     decided: bool
     good: str
+    others: tuple[str, ...] = ()
+    """All other decisions, which count as not favourable."""
 
 
 def read_decisions(raw: Any, favourable: Any, people: int) -> Decisions:
@@ -46,9 +49,24 @@ def read_decisions(raw: Any, favourable: Any, people: int) -> Decisions:
             raise ParameterError("Decisions that are numbers are 0 and 1, or probabilities between them.")
         return Decisions(chances, False, "")
     words = _words(array[given])
-    good = _good(sorted(set(words.tolist())), favourable)
+    known = sorted(set(words.tolist()))
+    good = _good(known, favourable)
     chances[given] = words == good
-    return Decisions(chances, True, good)
+    return Decisions(chances, True, good, tuple(one for one in known if one != good))
+
+
+def said_of_others(others: Sequence[str], hint: str = "leave cells empty where nothing was decided yet") -> str:
+    """Return which decisions count as not favourable; nothing where there is one, which can only be the refusal.
+
+    Who waits for a decision was not refused, and no column says which of its words mean waiting.
+
+    >>> said_of_others(["pending", "rejected"])
+    "'pending', 'rejected' count as not favourable; leave cells empty where nothing was decided yet."
+    """
+    if len(others) < 2:
+        return ""
+    listed = ", ".join(repr(one) for one in others[:LISTED]) + (", …" if len(others) > LISTED else "")
+    return f"{listed} count as not favourable{f'; {hint}' if hint else ''}."
 
 
 def _are_chances(values: NDArray[Any]) -> bool:
@@ -84,3 +102,35 @@ def _good(known: list[str], favourable: Any) -> str:
     if wanted not in known:
         raise ParameterError(f"No decision is called {wanted!r}; {nearest(wanted, known)}")
     return wanted
+
+
+def read_labels(labels: Any, people: int) -> tuple[Any, Any]:
+    """Return whose label is the good one, and whose is known."""
+    array = np.asarray(labels)
+    if array.shape != (people,):
+        raise ParameterError(f"There are {array.size} labels (label=) for {people} people; give one a person.")
+    words = as_text(array)
+    labelled = noted(words)
+    if not labelled.any():
+        raise ParameterError("Nobody has a label; leave label= out, or name a column that is filled in.")
+    if not set(words[labelled].tolist()) <= {"0", "1", "0.0", "1.0", "False", "True"}:
+        raise ParameterError(
+            "label= is 0 and 1, or missing: who deserved the good outcome; write for example "
+            "table['paid'].map({'yes': 1, 'no': 0})."
+        )
+    return np.isin(words, ("1", "1.0", "True")), labelled
+
+
+def read_scores(scores: Any, people: int) -> Floats | None:
+    """Return scores between 0 and 1, one a person."""
+    if scores is None:
+        return None
+    try:
+        array = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("scores are numbers between 0 and 1, and these hold text.") from None
+    if array.shape != (people,) or not np.all(np.isfinite(array)):
+        raise ParameterError(f"scores must be {people} finite numbers, one a person.")
+    if array.min() < 0 or array.max() > 1:
+        raise ParameterError("scores must lie between 0 and 1; rescale them, for example (score - 1) / 9 for deciles.")
+    return array

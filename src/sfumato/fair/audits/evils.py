@@ -91,7 +91,7 @@ def redundant_encoding(case: Case) -> Finding:
 def redlining(case: Case, noise: Noise) -> Finding:
     """E3 asks: are segments where the group lives treated worse than similar people elsewhere."""
     if case.segments is None:
-        return lacking("E3", "no segments were given; write segments='zip_code'")
+        return lacking("E3", "no segments were given; write segments='COLUMN', a column of places")
     if case.metric is None:
         return lacking("E3", "a metric is needed to find similar people elsewhere")
     labels, codes = np.unique(case.segments, return_inverse=True)

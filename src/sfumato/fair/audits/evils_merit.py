@@ -31,7 +31,7 @@ def self_fulfilling(case: Case, noise: Noise) -> Finding:
     a rule that treats everybody alike.
     """
     if case.merit is None:
-        return lacking("E5", "no merit was given; write label='paid'")
+        return lacking("E5", "no merit was given; write label='COLUMN', a column of what people deserved")
     members, others = np.flatnonzero(case.inside), np.flatnonzero(~case.inside)
     if case.metric is not None:
         members, others = case.matched.inside, case.matched.outside
@@ -88,7 +88,7 @@ def reverse_tokenism(case: Case) -> Finding:
     with people of less merit at the same place. With a label for merit, all who have the better label are the best.
     """
     if case.merit is None:
-        return lacking("E6", "no merit was given; write label='paid'")
+        return lacking("E6", "no merit was given; write label='COLUMN', a column of what people deserved")
     if case.metric is None:
         return lacking("E6", "a metric is needed to see whether a refusal is out of line")
     outside = ~case.inside
@@ -150,7 +150,7 @@ def reduced_utility(case: Case) -> Finding:
     from scipy.special import chdtrc
 
     if case.merit is None:
-        return lacking("E8", "no merit was given; write label='paid'")
+        return lacking("E8", "no merit was given; write label='COLUMN', a column of what people deserved")
     blind = _bent(case)
     turned = case.features * case.inside[:, None]
     left = case.merit - blind @ _fit(blind, case.merit)

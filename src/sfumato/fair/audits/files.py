@@ -17,14 +17,14 @@ from sfumato.fair.audits.report import AuditReport
 from sfumato.fair.audits.run import audit
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.metric.base import Metric
-from sfumato.table.csv_files import divider_of
+from sfumato.fair.people import typed
+from sfumato.table.csv_files import divider_of, require_utf_8
 from sfumato.words import nearest
 
 FEW_PEOPLE = 5000
 PAIRS_A_SECOND = 20_000_000
 KINDS = (".csv", ".parquet")
 EXAMPLES = {"decision": "approved", "protected": "sex"}
-_NUMBER = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*(?:,\d+)?\s*")
 
 
@@ -35,7 +35,7 @@ def audit_file(
     """Audit a CSV or Parquet file with one row a person and one column of decisions or probabilities.
 
     `metric` is the path of a TOML file, see `Metric.from_toml`; `options` are those of `audit`. A column of CSV most of
-    whose cells are numbers is one of numbers to the metric, which refuses the others.
+    whose cells are numbers is one of numbers: the metric refuses the others, the checks take them as missing.
     `announce` is told how many pairs will be looked at and about how long, where it takes more than a few seconds.
     """
     if not isinstance(path, (str, Path)):
@@ -57,9 +57,11 @@ def audit_file(
     if protected == decision:
         raise ParameterError(f"{decision!r} is given as the decision and as the protected column; name two columns.")
     people = {name: values for name, values in table.items() if name != decision}
-    guessed = Path(path).suffix.lower() == ".csv"
-    seen = {name: _typed(values) for name, values in people.items()} if guessed else people
-    rule = None if metric is None else Metric.from_toml(metric, seen)
+    if Path(path).suffix.lower() == ".csv":
+        # What is read as words stays as it is written: groups, labels and places.
+        words = {protected, options.get("label"), options.get("segments")}
+        people = {name: values if name in words else typed(values, digits=True) for name, values in people.items()}
+    rule = None if metric is None else Metric.from_toml(metric, people)
     said = work_ahead(len(table[decision])) if rule is not None else ""
     if announce is not None and said:
         announce(said)
@@ -98,13 +100,17 @@ def read_table(path: Path) -> dict[str, NDArray[Any]]:
         raise SchemaError(f"{path.name!r} has two columns of the same name; rename one of them.")
     if table.num_rows == 0:
         raise ParameterError(f"{path.name!r} has no rows; an audit needs one row a person.")
-    return {name: _values(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+    try:
+        return {name: _values(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+    except pyarrow.ArrowInvalid:
+        raise SchemaError(f"{path.name!r} holds bytes that are no UTF-8; write its words as text.") from None
 
 
 def _read_csv(path: Path) -> Any:
     """Return a CSV file as Arrow; the first line says what divides it, as everywhere else."""
     from pyarrow import csv
 
+    require_utf_8(str(path))
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         divider = divider_of(file.readline(), ",")
     table = csv.read_csv(path, parse_options=csv.ParseOptions(delimiter=divider))
@@ -133,28 +139,9 @@ def _with_decimal_commas(table: Any, name: str) -> Any:
     return table
 
 
-def _typed(values: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers for the text of a column most of whose cells are numbers; a cell that is none stays as it is.
-
-    A single word makes text of a whole column of CSV, where nothing says what was meant. A decimal comma is read only
-    beside such a word, so that the word is what is found; alone it stays text, because it may divide thousands.
-    """
-    filled = [text for text in values.tolist() if isinstance(text, str) and text.strip()]
-    written = sum(_NUMBER.fullmatch(text) is not None for text in filled)
-    if values.dtype.kind != "O" or 2 * written <= len(filled):
-        return values
-    point = "." if written < len(filled) else ","
-
-    def read(text: Any) -> Any:
-        if not isinstance(text, str) or not text.strip():
-            return None
-        plain = text.replace(",", point)
-        return float(plain) if _NUMBER.fullmatch(text) and "," not in plain else text
-
-    found = np.empty(len(values), dtype=object)
-    found[:] = [read(text) for text in values.tolist()]
-    return found
-
-
 def _values(column: Any) -> NDArray[Any]:
+    import pyarrow
+
+    if pyarrow.types.is_binary(column.type) or pyarrow.types.is_large_binary(column.type):
+        column = column.cast(pyarrow.string())  # some programs write words as bytes
     return np.asarray(column.combine_chunks().to_numpy(zero_copy_only=False))

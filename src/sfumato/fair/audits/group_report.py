@@ -13,12 +13,11 @@ import numpy as np
 from sfumato.answer import Frame
 from sfumato.errors import ParameterError
 from sfumato.fair.audits.calibration import Calibration, calibrated
+from sfumato.fair.audits.cautions import said_of_decisions, spelled_apart
 from sfumato.fair.audits.compared import ERRORS, IMPACT, RATES, Comparison, GroupFinding
-from sfumato.fair.audits.decisions import read_decisions
-from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, noted, protected_columns, tally
+from sfumato.fair.audits.decisions import read_decisions, read_labels, read_scores, said_of_others
+from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, protected_columns, tally
 from sfumato.fair.audits.rates import Ends, Share, difference_interval, ratio_interval
-from sfumato.fair.grid import Floats
-from sfumato.fair.people import as_text
 from sfumato.show import Table, table
 from sfumato.words import understood
 
@@ -49,6 +48,10 @@ class GroupReport:
     """Other checks that need a label, and so leave out the same people."""
     shown: float | None = None
     """The confidence of the intervals that are shown, where it is not that of verdicts."""
+    others: tuple[str, ...] = ()
+    """The decisions that count as not favourable."""
+    cautions: tuple[str, ...] = ()
+    """What may make the figures mean something else than they seem to, a sentence each."""
 
     @property
     def _shown(self) -> float:
@@ -91,13 +94,13 @@ class GroupReport:
             ratio_interval(first, second, self._shown, noise), ratio_interval(first, second, surely, noise),
             first.value - second.value, difference_interval(first, second, self._shown, noise),
             difference_interval(first, second, surely, noise), first.interval(self.confidence, noise) != (0.0, 1.0),
-            self.tallied.counted,
+            self.tallied.counted, self.private != "" or one.people >= FEWEST_FOR_A_VERDICT,
         )  # fmt: skip
 
     @cached_property
     def _impacts(self) -> tuple[Comparison, ...]:
         """The comparisons of which there is a finding: groups of fewer than five people have none."""
-        return tuple(one for one in self.comparisons if one.figure in IMPACT and not self._small(one))
+        return tuple(one for one in self.comparisons if one.figure in IMPACT and one.judged)
 
     @cached_property
     def findings(self) -> tuple[GroupFinding, ...]:
@@ -128,11 +131,8 @@ class GroupReport:
     @property
     def differs(self) -> tuple[str, ...]:
         """Return the groups whose rate differs from the one compared with by more than chance explains, each once."""
-        compared = [one for one in self.comparisons if one.figure in IMPACT and one.differs and not self._small(one)]
+        compared = [one for one in self.comparisons if one.figure in IMPACT and one.differs and one.judged]
         return tuple(dict.fromkeys(one.group.group.name for one in compared))
-
-    def _small(self, one: Comparison) -> bool:
-        return not self.private and one.group.people < FEWEST_FOR_A_VERDICT
 
     def headline(self) -> str:
         """Return what to read first: what is raised, else what differs by more than chance, else the smallest ratio."""
@@ -155,7 +155,15 @@ class GroupReport:
     def counted(self) -> str:
         """Return which decision the rates are about, in a sentence; nothing where decisions are probabilities."""
         said = self.favourable if self.favourable in ("True", "False") else repr(self.favourable)
-        return f"The favourable decision is {said}." if self.favourable else ""
+        if not self.favourable:
+            return ""
+        return f"The favourable decision is {said}. {self.not_favourable()}".rstrip()
+
+    def not_favourable(self) -> str:
+        """Return which other decisions count as not favourable, in a sentence; nothing where there is one."""
+        # An empty cell is no decision unless a schema says that it counts as one.
+        waiting = not self.private or self.tallied.without_decision is None
+        return said_of_others(self.others) if waiting else said_of_others(self.others, "")
 
     def pending(self) -> str:
         """Return how many have no decision, in a sentence; nothing where everybody has one."""
@@ -310,7 +318,7 @@ class GroupReport:
             lines += [f"### {shown.title}", "", _markdown(shown), ""]
         if self.calibration_verdict is not None:
             lines += [self.calibration_verdict.sentence(), ""]
-        said = (self.pending(), self.labelled(), self.tallied.alike())
+        said = (*self.cautions, self.pending(), self.labelled(), self.tallied.alike())
         lines += [line for sentence in said if sentence for line in (sentence, "")]
         lines += [
             f"{self.together()} A ratio above 0.8 does not make a rule fair, and nothing here is a statement about "
@@ -323,7 +331,10 @@ class GroupReport:
         other = replace(self, shown=float(confidence))
         sure = f"{100 * self.confidence:g} %"
         rule = f"Verdicts hold for all impact ratios together at {sure}, whichever intervals are shown."
-        said = (self.headline(), self.counted(), self.pending(), self.labelled(), rule if self.comparisons else "")
+        said = (
+            self.headline(), self.counted(), *self.cautions, self.pending(), self.labelled(),
+            rule if self.comparisons else "",
+        )  # fmt: skip
         return said, tuple(other.tables())
 
     @property
@@ -334,7 +345,7 @@ class GroupReport:
 
     def __str__(self) -> str:
         head = " ".join(part for part in (self.headline(), self.counted()) if part)
-        return f"{head}\n\n{self.text_of_tables()}"
+        return "\n\n".join([head, *self.cautions, self.text_of_tables()])
 
     def text_of_tables(self) -> str:
         """Return all tables as text, and for what their verdicts hold."""
@@ -377,7 +388,8 @@ class GroupReport:
         return {
             "ok": self.ok, "raised": list(self.raised), "differs": list(self.differs),
             "headline": self.headline(), self.tallied.counted: self.tallied.people,
-            "favourable": self.favourable or None, "without_label": self.tallied.without_label,
+            "favourable": self.favourable or None, "not_favourable": list(self.others),
+            "warnings": list(self.cautions), "without_label": self.tallied.without_label,
             "without_decision": self.tallied.without_decision,
             "comparisons": [one.to_json() for one in self.comparisons],
             "calibration": None if self.calibration_verdict is None else self.calibration_verdict.to_json(),
@@ -422,47 +434,21 @@ def group_report(
         raise ParameterError("There is nothing to compare; give decisions, or scores=.")
     columns = protected_columns(protected)
     people = len(next(iter(columns.values())))
-    chances, decided, good = (None, True, "") if decisions is None else read_decisions(decisions, favourable, people)
+    read = None if decisions is None else read_decisions(decisions, favourable, people)
+    chances, decided, good, others = (None, True, "", ()) if read is None else read
     edges = tuple(np.linspace(0, 1, BINS + 1).tolist())
-    labels, labelled = (None, None) if label is None else _labels(label, people)
-    treatment = Treatment(chances, decided, labels, _scores(scores, people), edges, labelled)
+    labels, labelled = (None, None) if label is None else read_labels(label, people)
+    treatment = Treatment(chances, decided, labels, read_scores(scores, people), edges, labelled)
     tallied = tally(columns, intersections, treatment)
     named = () if reference is None else (reference,) if isinstance(reference, str) else tuple(reference)
     for name in named:
         if not any(name in one.group.values for one in tallied.groups):
             raise ParameterError(f"No group is called {name!r}; write one of {_names(tallied)} as reference=.")
-    return GroupReport(tallied, named, confidence, period, source, favourable=good)
-
-
-def _labels(labels: Any, people: int) -> tuple[Any, Any]:
-    """Return whose label is the good one, and whose is known."""
-    array = np.asarray(labels)
-    if array.shape != (people,):
-        raise ParameterError(f"There are {array.size} labels (label=) for {people} people; give one a person.")
-    words = as_text(array)
-    labelled = noted(words)
-    if not labelled.any():
-        raise ParameterError("Nobody has a label; leave label= out, or name a column that is filled in.")
-    if not set(words[labelled].tolist()) <= {"0", "1", "0.0", "1.0", "False", "True"}:
-        raise ParameterError(
-            "label= is 0 and 1, or missing: who deserved the good outcome; write for example "
-            "table['paid'].map({'yes': 1, 'no': 0})."
-        )
-    return np.isin(words, ("1", "1.0", "True")), labelled
-
-
-def _scores(scores: Any, people: int) -> Floats | None:
-    if scores is None:
-        return None
-    try:
-        array = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError("scores are numbers between 0 and 1, and these hold text.") from None
-    if array.shape != (people,) or not np.all(np.isfinite(array)):
-        raise ParameterError(f"scores must be {people} finite numbers, one a person.")
-    if array.min() < 0 or array.max() > 1:
-        raise ParameterError("scores must lie between 0 and 1; rescale them, for example (score - 1) / 9 for deciles.")
-    return array
+    cautions = tuple(said for name, values in columns.items() if (said := spelled_apart(name, values)))
+    return GroupReport(
+        tallied, named, confidence, period, source, favourable=good, others=others,
+        cautions=(*cautions, *said_of_decisions(good, others)),
+    )  # fmt: skip
 
 
 def _names(tallied: Tallied) -> list[str]:

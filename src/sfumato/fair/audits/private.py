@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, UnsupportedSpend
+from sfumato.fair.audits.decisions import said_of_others
 from sfumato.fair.audits.evils_segment import CUT_OFF, LIFT
 from sfumato.fair.audits.group_counts import noted
 from sfumato.fair.audits.group_table import GroupTable, Released, group_table
@@ -50,6 +51,8 @@ class PrivateAudit:
     gap_at_least: float
     segments: tuple[SegmentFigure, ...]
     loss: Loss
+    counted: str = ""
+    """Which outcome is the good one, and which others are not; from what was declared."""
 
     _WHY: ClassVar[dict[str, str]] = {
         "worst_pairs": "worst pairs show single people",
@@ -91,7 +94,7 @@ class PrivateAudit:
         return table("Private audit", ["figure", "value"], rows)
 
     def __str__(self) -> str:
-        return self.summary().text()
+        return "\n\n".join(part for part in (self.counted, self.summary().text()) if part)
 
 
 def private_audit(
@@ -157,8 +160,13 @@ def private_audit(
     rates = tuple((float(part.value[good]), float(part.low[good]), float(part.high[good])) for part in (one, two))
     return PrivateAudit(
         whole.counts[:, 0], rates, float(np.abs(one.value - two.value).sum() / 2), float(apart.max(initial=0.0)),  # type: ignore[arg-type]
-        figures, loss,
+        figures, loss, _counted(names, good),
     )  # fmt: skip
+
+
+def _counted(names: list[str], good: int) -> str:
+    others = said_of_others([name for place, name in enumerate(names) if place != good])
+    return f"The favourable decision is {names[good]!r}. {others}".rstrip()
 
 
 def _segment(name: str, parts: Released, whole: Released, place: int, good: int) -> SegmentFigure:

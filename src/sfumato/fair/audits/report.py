@@ -186,6 +186,7 @@ class AuditReport:
         said = [] if self.begins_with_groups else [self.by_group.headline()]
         said += [self.by_group.counted()] if self.by_group.favourable else []
         groups = [" ".join(said), ""] if said else []
+        groups += [line for caution in self.by_group.cautions for line in (f"Warning: {caution}", "")]
         return "\n".join([
             self.headline(), "", *groups, self.by_group.text_of_tables(), "", self.verdict(), "",
             *([self.hard(), ""] if self.hard() else []), self.asked(), "",
@@ -206,7 +207,7 @@ class AuditReport:
         ]  # fmt: skip
         out: dict[str, Any] = {
             "ok": self.ok, "raised": list(self.raised), "differs": list(self.by_group.differs),
-            "headline": self.headline(), "not_run": list(self.not_run),
+            "headline": self.headline(), "warnings": list(self.by_group.cautions), "not_run": list(self.not_run),
             "by_group": self.by_group.to_json(), "people": self.people, "groups": list(self.groups),
             "sizes": list(self.sizes), "asked_about": list(self.groups if self.both else self.groups[:1]),
             "group_unknown": self.unknown,

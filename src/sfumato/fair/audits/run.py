@@ -11,6 +11,7 @@ import numpy as np
 from sfumato.errors import ParameterError
 from sfumato.fair.audits import evils, evils_merit, evils_segment
 from sfumato.fair.audits.case import Case, make_case, only_compared, only_labelled
+from sfumato.fair.audits.cautions import cautions
 from sfumato.fair.audits.findings import LIPSCHITZ, Finding, either
 from sfumato.fair.audits.group_counts import UNKNOWN, Treatment, tally
 from sfumato.fair.audits.group_report import GroupReport
@@ -108,7 +109,9 @@ def _group_report(case: Case, alpha: float) -> GroupReport:
         labelled=labelled,
     )  # fmt: skip
     tallied = tally({case.protected_name: case.labels}, 1, treatment)
-    return GroupReport(tallied, (), 1 - alpha, checks=NEED_A_LABEL, favourable=case.good)
+    return GroupReport(
+        tallied, (), 1 - alpha, checks=NEED_A_LABEL, favourable=case.good, others=case.not_good, cautions=cautions(case)
+    )
 
 
 def run_checks(case: Case) -> list[Finding]:

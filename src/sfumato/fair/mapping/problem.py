@@ -12,6 +12,11 @@ from sfumato.fair.grid import Floats, Integers
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.pairs.divergence import check_distance
 
+_WISHES = (
+    "Of wished decisions such as 'yes' write numpy.column_stack([wished == 'yes', wished != 'yes']): to refuse costs 1 "
+    "where the wish is yes, to accept where it is another."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Parity:
@@ -96,10 +101,15 @@ def make_problem(
     capacity: object = None,
 ) -> Problem:
     """Return the checked program; parity and capacity that nothing can meet are refused with the shortfall."""
-    losses = np.asarray(loss, dtype=np.float64)
+    try:
+        losses = np.asarray(loss, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"loss must be numbers, and these are words or other things; it is what each outcome costs. {_WISHES}"
+        ) from None
     if losses.ndim != 2 or losses.shape[0] != metric.size or losses.shape[1] < 2:
         raise ParameterError(
-            f"loss must have {metric.size} rows, one a person, and a column for each of two or more outcomes."
+            f"loss must have {metric.size} rows, one a person, and a column for each of two or more outcomes. {_WISHES}"
         )
     if not np.all(np.isfinite(losses)):
         raise ParameterError("Losses must be finite; write a large number instead of infinity.")

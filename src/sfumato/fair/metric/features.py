@@ -13,7 +13,8 @@ import numpy as np
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.fair.grid import Floats
 from sfumato.fair.metric.points import PointMetric
-from sfumato.fair.people import as_text, cells, column_names, holds_numbers, is_absent, is_number, people_count
+from sfumato.fair.people import as_floats, as_text, cells, column_names, holds_numbers, people_count, strays, typed
+from sfumato.table.csv_files import require_utf_8
 
 TYPICAL_PEOPLE = 2000
 """Of so many people all pairs are looked at to find the typical distance."""
@@ -113,7 +114,7 @@ def typical(people: Any) -> PointMetric:
 
 
 def _filled_feature(people: Any, name: str | int) -> Feature:
-    values = cells(people, name)
+    values = typed(cells(people, name), name)
     if not holds_numbers(values):
         return _feature(people, name, 1.0)
     numbers = _floats(values, name, refuse=False)
@@ -161,6 +162,7 @@ def from_toml(path: str | Path, people: Any) -> PointMetric:
             f"There is no file {str(path)!r}; write the path of a TOML file with a table [weights] and one line a "
             "column, such as age = 0.05."
         )
+    require_utf_8(str(path))
     with Path(path).open("rb") as page:
         try:
             content = tomllib.load(page)
@@ -201,7 +203,7 @@ def _weights(people: Any, weights: Mapping[str | int, float] | Sequence[float] |
 
 
 def _default_weight(people: Any, name: str | int) -> float:
-    values = cells(people, name)
+    values = typed(cells(people, name), name)
     if not holds_numbers(values):
         return 1.0
     spread = float(np.std(_numbers(values, name)))
@@ -210,7 +212,9 @@ def _default_weight(people: Any, name: str | int) -> float:
 
 def _feature(people: Any, name: str | int, weight: float) -> Feature:
     values = cells(people, name)
-    return Feature(name, weight, None if holds_numbers(values) else tuple(np.unique(as_text(values)).tolist()))
+    return Feature(
+        name, weight, None if holds_numbers(typed(values, name)) else tuple(np.unique(as_text(values)).tolist())
+    )
 
 
 def _numbers(values: Any, name: str | int, fill: float | None = None) -> Floats:
@@ -228,16 +232,19 @@ def _floats(values: Any, name: str | int, *, refuse: bool) -> Floats:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         pass
-    if not holds_numbers(np.asarray(values)):
+    values = typed(np.asarray(values))
+    if not holds_numbers(values):
         raise SchemaError(f"Column {name!r} held numbers when the metric was made and now holds text.")
-    found = np.full(len(values), np.nan)
-    for place, value in enumerate(values.tolist()):
-        if is_number(value):
-            found[place] = float(value)
-        elif refuse and not is_absent(value):
-            raise ParameterError(
-                f"Column {name!r} is one of numbers, because most of its cells are, and that of row {place + 1} is "
-                "none, the first row being 1; make it a number, or leave its row out. If all are codes, write each as "
-                "a word such as 'c12'."
+    others = strays(values)
+    if refuse and len(others):
+        first = f"that of row {others[0] + 1} is none, the first row being 1; make it a number, or leave its row out"
+        if len(others) > 1:
+            first = (
+                f"{len(others):,} of its {len(values):,} cells are none, that of row {others[0] + 1} is the first, the "
+                "first row being 1; make them numbers, or leave their rows out"
             )
-    return found
+        raise ParameterError(
+            f"Column {name!r} is one of numbers, because most of its cells are, and {first}. If all are codes, write "
+            "each as a word such as 'c12'."
+        )
+    return as_floats(values)

@@ -37,7 +37,10 @@ def format_of(path: str | Path, format: str | None) -> str:
     """Return the format of a file, by its ending unless it is given."""
     found = _ENDINGS.get(Path(path).suffix.lower()) if format is None else format
     if found is None:
-        raise ParameterError(f"The ending of {Path(path).name!r} says no format; write one of {', '.join(FORMATS)}.")
+        raise ParameterError(
+            f"The ending of {Path(path).name!r} says no format; say which one it is by format= (in a "
+            f"shell --format): {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."
+        )
     if found != "parquet":
         require_format(found)
     return found

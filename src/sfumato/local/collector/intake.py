@@ -8,6 +8,9 @@ from typing import Any
 
 from sfumato.local.wire import Refused, added
 
+_OTHERS = {"length", "plan"}
+"""What is wrong with a report of another plan."""
+
 
 @dataclass(frozen=True)
 class Intake:
@@ -64,10 +67,16 @@ class Intake:
         kinds = {"envelope": self.envelope, **vars(self.refused), "late": self.late}
         wrong = {name: count for name, count in kinds.items() if count}
         why = f" ({', '.join(f'{name} {count}' for name, count in wrong.items())})" if wrong else ""
-        again = f" {_many(self.repeated, 'batch', 'batches')} had been counted before." if self.repeated else ""
-        accepted, dropped = _many(self.accepted, "report", "reports"), _many(self.duplicates, "duplicate", "duplicates")
-        return f"{accepted} accepted, {dropped} dropped, {sum(wrong.values())} refused{why}.{again}"
+        other = " What has another length or plan is perhaps of another plan." if wrong.keys() & _OTHERS else ""
+        again = f" {many(self.repeated, 'batch', 'batches')} had been counted before." if self.repeated else ""
+        accepted, dropped = many(self.accepted, "report"), many(self.duplicates, "duplicate")
+        return f"{accepted} accepted, {dropped} dropped, {sum(wrong.values())} refused{why}.{other}{again}"
 
 
-def _many(count: int, one: str, more: str) -> str:
-    return f"{count} {one if count == 1 else more}"
+def many(count: int, one: str, more: str | None = None) -> str:
+    """Return a number of things in words that fit it.
+
+    >>> many(1, "device"), many(2, "device"), many(2, "batch", "batches")
+    ('1 device', '2 devices', '2 batches')
+    """
+    return f"{count} {one if count == 1 else more or one + 's'}"

@@ -23,7 +23,7 @@ from sfumato.privacy import Approximate, Attributes, Bound, Cost, Loss, Pure, re
 from sfumato.questions.conversation.guesses import ApproximateChecking
 from sfumato.questions.conversation.keeping import InLedger, Source, plan_from_json, plan_json
 from sfumato.questions.conversation.learner import Learner
-from sfumato.questions.conversation.plan import ConversationPlan
+from sfumato.questions.conversation.plan import ConversationPlan, Counted
 from sfumato.questions.conversation.planning import Method, plan_conversation
 from sfumato.questions.conversation.priors import Prior, Start, start_of
 from sfumato.questions.conversation.session import Conversation
@@ -219,7 +219,7 @@ def open_conversation(
     if not losses[0].within(asked.spend):
         raise CertificationError(f"This conversation does not provably fit {spend!r}; please report it.")
     if gauge.total is not None:
-        _warn_of_leaks(losses[0].person.leak, gauge.total)
+        _warn_of_leaks(losses[0].person.leak, gauge.total, "people")
         if not known:
             _warn_of_plan(asked.plan(gauge.total))
     table.require_unchanged()
@@ -237,7 +237,7 @@ def open_conversation(
     standing = keeper.resume()
     plan = plan_from_json(standing.state["plan"], asked.reads)
     if gauge.total is None:
-        _warn_of_leaks(losses[0].person.leak, plan.people)
+        _warn_of_leaks(losses[0].person.leak, plan.people, plan.counted)
         if not known:
             _warn_of_plan(plan)
     return Conversation(
@@ -294,12 +294,13 @@ def _warn_of_plan(plan: ConversationPlan) -> None:
         warnings.warn(plan.advice, AccuracyWarning, stacklevel=3)
 
 
-def _warn_of_leaks(leak: Fraction, people: int) -> None:
-    """Say that delta is so large that a mechanism could show somebody's row; people are public, or paid for."""
-    if leak * people >= 1:
+def _warn_of_leaks(leak: Fraction, number: int, counted: Counted) -> None:
+    """Say that delta is so large that a mechanism could show somebody's row; the number is public, or paid for."""
+    if leak * number >= 1:
+        shown = f"the row of one of the {number} people" if counted == "people" else f"one of the {number} rows"
         warnings.warn(
-            f"A delta of {float(leak):.2g} is not below 1/{people}: it would allow to show the row of one of the "
-            f"{people} people. Write a delta far below, for example {0.01 / people:.1g}.",
+            f"A delta of {float(leak):.2g} is not below 1/{number}: it would allow to show {shown}. Write a delta far "
+            f"below, for example {0.01 / number:.1g}.",
             AccuracyWarning,
             stacklevel=3,
         )

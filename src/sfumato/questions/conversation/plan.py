@@ -12,6 +12,7 @@ from sfumato.privacy import REPLACE_ONE
 from sfumato.questions.conversation.guesses import Checking
 
 Verdict = Literal["converse", "answer", "synthesize"]
+Counted = Literal["people", "rows"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class ConversationPlan:
     noise, `slack` what is allowed for a noisy number of people and for a sampled support. `direct` is the error of
     noise on every query instead. `cells` is how many rows are possible, `pure` whether the spend is a pure one.
 
-    `people` is the public number, or a paid count of them: every number of a plan may be shown.
+    `people` is the public number, or a paid count of them: every number of a plan may be shown. Where somebody may have
+    several rows it is the number of rows, and so are all counts; `counted` says which.
     """
 
     checking: Checking
@@ -46,6 +48,11 @@ class ConversationPlan:
     def updates(self) -> int:
         """How many corrections are paid for."""
         return self.checking.updates
+
+    @property
+    def counted(self) -> Counted:
+        """What is counted: people where each of them has one row, rows elsewhere."""
+        return "people" if self.checking.sensitivity == 1 else "rows"
 
     @property
     def sampling(self) -> float:
@@ -88,7 +95,7 @@ class ConversationPlan:
 
     def _beside_sampling(self) -> str:
         error, chance = min(self.error, self.direct), self.sampling
-        if chance >= 1:
+        if chance >= 1 or self.counted == "rows":  # rows of one person are not drawn apart
             return ""
         free = "so privacy is nearly free" if error <= chance else f"{error / chance:.2g} times less than privacy costs"
         moved = f"the luck of the draw moves the answers by {chance:.3g} anyway, {free}"

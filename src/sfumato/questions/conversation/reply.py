@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from sfumato.questions.conversation.plan import ConversationPlan
+from sfumato.questions.conversation.plan import ConversationPlan, Counted
 from sfumato.questions.conversation.queries import LinearQuery
 from sfumato.show import Line, Panel, picture
 
@@ -29,10 +29,11 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer: the mean of the query over all people, for a condition the part that fulfils it.
+    """One answer: the mean of the query over all that is counted, for a condition the part that fulfils it.
 
-    `count` is that part of the number of people. `error` is how far `value` may be off, with the confidence of the
-    plan, None where nothing is promised any longer. `source` says whether the data corrected the model.
+    `counted` says what that is: people where each has one row, rows where somebody may have several. `count` is the
+    part of their number. `error` is how far `value` may be off, with the confidence of the plan, None where nothing is
+    promised any longer. `source` says whether the data corrected the model.
 
     >>> Reply(0.5, 50.0, 0.1, "model", Progress(asked=4, repeated=0, corrected=1, left=9)).progress.from_model
     0.75
@@ -43,6 +44,7 @@ class Reply:
     error: float | None
     source: Source
     progress: Progress
+    counted: Counted = "people"
 
 
 def said(
@@ -53,7 +55,7 @@ def said(
     value = part * stretch + query.offset / query.denominator
     # No answer leaves the range of its query, so no error is wider than that.
     error = min(plan.error, 1.0) * stretch if promised else (None if query.unit else 0.0)
-    return Reply(value, value * plan.people, error, source, progress)
+    return Reply(value, value * plan.people, error, source, progress, plan.counted)
 
 
 def draw_progress(name: str, plan: ConversationPlan, history: Sequence[Sequence[float]], progress: Progress) -> Any:
@@ -73,7 +75,7 @@ def draw_progress(name: str, plan: ConversationPlan, history: Sequence[Sequence[
     misses = [float(missed) for _, missed in history] or [0.0]
     second = Panel(
         "queries asked",
-        "model missed by (part of the people)",
+        f"model missed by (part of the {plan.counted})",
         (
             Line("threshold", (0.0, end), (level, level), "claim"),
             Line("missed by", tuple(places or [0.0]), tuple(misses), "measure"),

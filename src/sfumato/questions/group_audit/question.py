@@ -16,6 +16,7 @@ from sfumato.ask.question import Question, Where, as_columns
 from sfumato.domain import nearest
 from sfumato.domain.labels import OTHER
 from sfumato.errors import DomainTooLarge, ParameterError
+from sfumato.fair.audits.cautions import said_of_decisions, spelled_apart
 from sfumato.fair.audits.group_counts import UNKNOWN, Group, GroupCounts, Tallied, column_sets
 from sfumato.fair.audits.group_report import GroupReport
 from sfumato.fair.audits.rates import CellNoise, Share
@@ -133,7 +134,9 @@ class GroupAudit(Question):
         cells = max((share.cells for share in single), key=sum)
         ends = {size: Share(size / 2, size / 2, cells).interval(VERDICTS, report.tallied.noise) for size in FORESEEN}
         wide = {size: (high - low) / 2 for size, (low, high) in ends.items()}
-        return Expected(wide[FORESEEN[-1]], told=_foreseen(wide, report.tallied.counted))
+        # Which decisions count as refusals is public, and should be known before anything is paid.
+        told = [_foreseen(wide, report.tallied.counted), report.not_favourable(), *report.cautions]
+        return Expected(wide[FORESEEN[-1]], told=" ".join(said for said in told if said))
 
     def canonical(self, schema: Schema) -> GroupAudit:
         """Return the audit with its good values written out, so that equal audits have equal forms."""
@@ -187,7 +190,20 @@ class GroupAudit(Question):
             without_label=None if unlabelled else 0, without_decision=None if pending else 0,
         )  # fmt: skip
         said = "" if part.law is None else f"counts carry the noise of privacy, deviation {variance**0.5:.3g} a cell"
-        return GroupReport(tallied, (), VERDICTS, private=said, favourable=str(self.favourable))
+        decisions = [level for level in table.levels[self.decision] if level is not None]
+        others = tuple(str(level) for level in decisions if level != self.favourable)
+        return GroupReport(
+            tallied, (), VERDICTS, private=said, favourable=str(self.favourable), others=others,
+            cautions=(*self._spelled(table.levels), *said_of_decisions(str(self.favourable), others)),
+        )  # fmt: skip
+
+    def _spelled(self, levels: Mapping[str, list[Any]]) -> tuple[str, ...]:
+        """Return which groups of the schema differ only in capitals or blanks."""
+        return tuple(
+            said
+            for name in self.protected
+            if (said := spelled_apart(name, [level for level in levels[name] if level is not None]))
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,12 +92,12 @@ def project(
     noisy: Sequence[NDArray[Any]],
     method: str,
     people: int | None,
-    variance: float,
+    variances: Sequence[float],
 ) -> Projected:
     """Return the projected integers of every block, as numbers that need not be whole.
 
-    `variance` is that of the noise in one number: Frank-Wolfe stops where its gap is a hundredth of it a query. It
-    also takes over, and is named as the method, where an exact solution did not settle.
+    `variances` are those of the noise in a number of each block: Frank-Wolfe stops where its gap is a hundredth of
+    them a query. It also takes over, and is named as the method, where an exact solution did not settle.
     """
     plain = tuple(np.asarray(answers, dtype=np.float64) for answers in noisy)
     if method == "none":
@@ -106,12 +106,14 @@ def project(
     if total <= 0:
         return Projected(tuple(np.zeros(len(answers)) for answers in plain), method, 0.0)
     if method == "local":
-        return Projected(_local(workload, plain, total, variance**0.5), method)
+        narrowest = min((variance for variance in variances if variance > 0), default=1.0)
+        return Projected(_local(workload, plain, total, narrowest**0.5), method)
     hull = Hull(workload, total)
     target = np.concatenate(plain)
     nearest = nearest_exactly(hull, target) if method == "exact" else None
     if nearest is None:
-        method, nearest = "frank-wolfe", frank_wolfe(hull, target, 0.01 * variance * len(target))
+        noise = sum(variance * len(answers) for variance, answers in zip(variances, plain, strict=True))
+        method, nearest = "frank-wolfe", frank_wolfe(hull, target, 0.01 * noise)
     found, gap = nearest
     ends = np.cumsum([len(answers) for answers in plain])[:-1]
     return Projected(tuple(np.split(found, ends)), method, gap)

@@ -1,9 +1,9 @@
-"""The question of a whole workload: every number with one noise, then made to agree."""
+"""The question of a workload: one noise for all numbers, or tables added up from contrasts; then made to agree."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -14,16 +14,18 @@ from sfumato.answer import Frame, NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.noise import Priced
+from sfumato.noise import Law, Priced
 from sfumato.privacy import Bound
-from sfumato.questions.queries.noisy import noisy_workload
+from sfumato.questions.queries.contrasts import Contrasts
+from sfumato.questions.queries.noisy import NoisyWorkload, noisy_workload
 from sfumato.questions.queries.project import PROJECTIONS, Projected, chosen, project
+from sfumato.questions.queries.residuals import better, contrasts_of
 from sfumato.questions.queries.tables import Tables
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
 from sfumato.words import one_of
-from sfumato.workload.floors import CONFIDENCE, beside_tables
+from sfumato.workload.floors import CONFIDENCE, Beside, beside_tables
 from sfumato.workload.records import tabled
 from sfumato.workload.space import Space
 from sfumato.workload.workload import Workload
@@ -31,28 +33,33 @@ from sfumato.workload.workload import Workload
 MOST_ANSWERS = 2**23
 """More numbers than one answer carries."""
 
+Finish = Callable[[Any], Released]
+
 
 @dataclass(frozen=True, init=False)
 class Queries(Question):
-    """All answers to a workload, each with an error bar: one noise for all, calibrated to how far they move together.
+    """All answers to a workload, each with an error bar: noise that is calibrated to how far they move together.
 
-    The value is `Tables`. After the noise the answers are replaced by the nearest ones that some table of people
-    could give, which costs nothing and is never further from the truth on average: `method="exact"` for small
-    domains, `"frank-wolfe"` with a certified gap for domains up to 2^20 cells, `"local"` for tables of counts over any
-    number of columns (they agree on what they share, none is negative), `"none"` for the bare noisy numbers;
-    `"auto"` chooses from public facts.
+    The value is `Tables`. Tables of counts with Gaussian noise are added up from contrasts, each measured once, so that
+    they agree and errors are smaller (SY-RES); everything else has one noise for all.
+
+    After the noise the answers are replaced by the nearest ones that some table of people could give, which costs
+    nothing and is never further from the truth on average: `method="exact"` for small domains, `"frank-wolfe"` with a
+    certified gap for domains up to 2^20 cells, `"local"` for tables of counts over any number of columns (they agree on
+    what they share, none is negative), `"none"` for the bare noisy numbers; `"auto"` chooses from public facts.
 
     `notes` of the answer say what the luck of the draw does anyway (LB-SAMPLE), and what no pure mechanism can beat
     (QR:LB-HIST).
 
-    Spec: PDP-GAUSS, PDP-PROJ, QR-LAP.
+    Spec: SY-RES, PDP-GAUSS, PDP-PROJ, QR-LAP.
 
     >>> from sfumato import Concentrated, booleans, workloads
     >>> from sfumato.table.bounding import Bounding, Way
     >>> schema = Schema({"rain": booleans(), "wind": booleans()})
     >>> question = Queries(workloads.marginals(schema, width=2))
-    >>> question.prepare(Basis(schema, 100), Concentrated(0.5)).mechanism.loss().person.rho(2)
-    Fraction(1, 2)
+    >>> loss = question.prepare(Basis(schema, 100), Concentrated(0.5)).mechanism.loss()
+    >>> round(float(loss.person.rho(2)), 3), round(float(loss.at("rain").rho(2)), 3)
+    (0.5, 0.5)
     """
 
     kind: ClassVar[str] = "Queries"
@@ -85,32 +92,33 @@ class Queries(Question):
         return self
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
-        """Prepare one noise for all queries, and the projection as what happens afterwards."""
+        """Prepare one noise for all queries, or contrasts of all tables, and the projection as what happens then."""
         workload, space = self.workload, Space.of(basis.schema, self.workload.columns)
         gauge = basis.gauge(Rows(space.names))
-        people = gauge.total
-        method = chosen(workload, self.method, people is not None)
-        mechanism = noisy_workload(gauge, gauge.priced(spend), workload)
-        beside = beside_tables(workload, gauge, spend, mechanism.law, mechanism.error(CONFIDENCE))
-        law, facts = mechanism.law, {} if people is None else {"people": Fraction(people)}
-
-        def finish(raw: Any) -> Released:
-            parts = tuple(
-                NoisyPart(f"block {place}", tuple(answers.tolist()), law, Fraction(1, block.denominator))
-                for place, (block, answers) in enumerate(zip(workload.blocks, raw, strict=True))
-            )
-            found = project(workload, raw, method, people, _variance(law))
-            return Released(parts, facts=facts, made={**_stored(found), **beside.made()})
-
+        method = chosen(workload, self.method, gauge.total is not None)
+        plain = noisy_workload(gauge, gauge.priced(spend), workload)
+        stack = contrasts_of(gauge, spend, workload)
+        contrasts = None if stack is None else better(plain, stack, gauge.total)
         counted, arrange = tabled(gauge, space, (block.columns for block in workload.blocks))
-        return Prepared(counted, mechanism, finish, arrange)
+        if stack is None or contrasts is None:
+            beside = beside_tables(workload, gauge, spend, plain.law, plain.error(CONFIDENCE))
+            return Prepared(counted, plain, _one_noise(plain, method, gauge.total, beside), arrange)
+        beside = beside_tables(workload, gauge, spend, None, contrasts.joint(CONFIDENCE))
+        return Prepared(counted, stack, _added_up(contrasts, method, beside), arrange)
 
     def value(self, released: Released) -> Tables:
         """Return the tables of the answers."""
-        law = released.parts[0].law
-        assert law is not None
-        noisy = tuple(np.array(part.released, dtype=np.float64) * float(part.unit) for part in released.parts)
-        found = _projected(released, noisy, [float(part.unit) for part in released.parts])
+        if Contrasts.stored_in(released):
+            contrasts = Contrasts.read(self.workload, released)
+            law: Law | Contrasts = contrasts
+            noisy = contrasts.tables([np.array(part.released) for part in released.parts])
+            units = [1.0] * len(noisy)
+        else:
+            assert released.parts[0].law is not None
+            law = released.parts[0].law
+            noisy = tuple(np.array(part.released, dtype=np.float64) * float(part.unit) for part in released.parts)
+            units = [float(part.unit) for part in released.parts]
+        found = _projected(released, noisy, units)
         people = released.facts.get("people")
         return Tables(
             self.workload, found.answers, noisy, law, found.method, found.gap, None if people is None else int(people)
@@ -123,6 +131,37 @@ class Queries(Question):
     def separate_intervals(self, released: Released) -> int:
         """Every query has its own."""
         return self.workload.queries
+
+
+def _one_noise(mechanism: NoisyWorkload, method: str, people: int | None, beside: Beside) -> Finish:
+    """Return what follows the noise of one law: numbers of every block, and their projection."""
+    workload, law = mechanism.workload, mechanism.law
+
+    def finish(raw: Any) -> Released:
+        parts = tuple(
+            NoisyPart(f"block {place}", tuple(answers.tolist()), law, Fraction(1, block.denominator))
+            for place, (block, answers) in enumerate(zip(workload.blocks, raw, strict=True))
+        )
+        found = project(workload, raw, method, people, [_variance(law)] * len(raw))
+        return Released(parts, facts=_facts(people), made={**_stored(found), **beside.made()})
+
+    return finish
+
+
+def _added_up(contrasts: Contrasts, method: str, beside: Beside) -> Finish:
+    """Return what follows the noise of contrasts: their numbers, and a projection of the tables added up from them."""
+    workload, people = contrasts.workload, contrasts.total
+
+    def finish(raw: Any) -> Released:
+        variances = [contrasts.variance(place) for place in range(len(workload.blocks))]
+        found = project(workload, contrasts.tables(raw), method, people, variances)
+        return Released(contrasts.released(raw), facts=_facts(people), made={**_stored(found), **beside.made()})
+
+    return finish
+
+
+def _facts(people: int | None) -> dict[str, Fraction]:
+    return {} if people is None else {"people": Fraction(people)}
 
 
 def _variance(law: Priced) -> float:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.answer import Frame, half_width
-from sfumato.errors import SchemaError
+from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.noise import Law
+from sfumato.questions.queries.contrasts import Contrasts
 from sfumato.show.views import View, Viewed, key_text
 from sfumato.workload.blocks import Block, Marginal
 from sfumato.workload.workload import Workload
@@ -31,8 +32,10 @@ class Tables(Viewed):
     """The answers to all queries of a workload, block by block.
 
     `values` are the answers after the projection, `noisy` the unbiased ones that left the house, both in the unit of
-    the query: people for counts. `method` says how the first were made from the second, and `gap` how far their
-    squared distance is from the smallest, where that is known. `people` is the number of people if it is public.
+    the query: people for counts. `law` is the noise of each of them, or the contrasts that all tables were added up
+    from: then tables differ in how wide their noise is. `method` says how the first were made from the second, and
+    `gap` how far their squared distance is from the smallest, where that is known. `people` is the number of people if
+    it is public.
 
     >>> from sfumato import Schema, booleans, workloads
     >>> from sfumato.noise import DiscreteLaplace
@@ -45,7 +48,7 @@ class Tables(Viewed):
     workload: Workload
     values: tuple[Floats, ...]
     noisy: tuple[Floats, ...]
-    law: Law
+    law: Law | Contrasts
     method: str
     gap: float | None = None
     people: int | None = None
@@ -55,6 +58,16 @@ class Tables(Viewed):
 
     def __iter__(self) -> Iterator[Frame]:
         return (self.block(place) for place in range(len(self)))
+
+    def __getitem__(self, columns: Sequence[str] | str | int) -> Frame:
+        """Return the table over some columns, as `table` does, or the one at a place."""
+        if not isinstance(columns, int):
+            return self.table(columns)
+        if not -len(self) <= columns < len(self):
+            raise ParameterError(
+                f"There are {len(self)} tables, counted from 0, and {columns} is none; write tables.table('age')."
+            )
+        return self.block(columns % len(self))
 
     def __repr__(self) -> str:
         return f"Tables({self.workload.queries} answers in {len(self)} blocks, method={self.method!r})"
@@ -101,6 +114,8 @@ class Tables(Viewed):
     def width(self, place: int, confidence: Number = USUAL) -> float:
         """Return the half-width of the intervals of a block: that of the noise, whatever was projected."""
         chance = between_zero_and_one(confidence, "confidence")
+        if isinstance(self.law, Contrasts):
+            return self.law.width(place, chance)
         return float(Fraction(half_width(self.law, chance), self.workload.blocks[place].denominator))
 
     def between(self, place: int, confidence: Number = USUAL) -> tuple[Floats, Floats]:

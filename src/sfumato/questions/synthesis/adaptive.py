@@ -17,13 +17,13 @@ from sfumato.model.base import Model
 from sfumato.noise import Noise
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import REPLACE_ONE, Cost, Loss
-from sfumato.questions.synthesis.contrasts import contrasted
 from sfumato.questions.synthesis.fit import fitted
 from sfumato.questions.synthesis.gather import Gathered, gather
 from sfumato.questions.synthesis.guarded import GuardedTables, dearer
 from sfumato.questions.synthesis.looked import LookedTables, SecondLook
-from sfumato.questions.synthesis.parts import Columns, Part, cost_of
-from sfumato.questions.synthesis.stack import TableStack
+from sfumato.totals.tables.contrasts import contrasted
+from sfumato.totals.tables.parts import Columns, Part, cost_of
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.records import Tabled
 
 Integers = NDArray[np.int64]
@@ -169,10 +169,8 @@ class _Looks:
         self._noise = noise
         names = records.space.names
         self._names = [[names[place] for place in part.columns] for part in plan.candidates]
-        self._exact = []
-        for part, wanted in zip(plan.candidates, self._names, strict=True):
-            table = records.table(wanted)
-            self._exact.append(contrasted(table) if part.centred else table)
+        named = zip(plan.candidates, self._names, strict=True)
+        self._exact = [part.exact(records.table(wanted)) for part, wanted in named]
         self._charges: Counter[Cost] = Counter()
         self.found: list[Chosen] = []
 

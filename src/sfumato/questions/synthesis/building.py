@@ -12,11 +12,11 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced, RoundedNorm
 from sfumato.noise.laws.base import LARGEST_SCALE, SMALLEST_SCALE
 from sfumato.privacy import Bound
 from sfumato.privacy.calibrate import WIDE
-from sfumato.questions.synthesis.contrasts import squared_scale
-from sfumato.questions.synthesis.parts import Columns, Part
 from sfumato.questions.synthesis.shares import short_up
-from sfumato.questions.synthesis.stack import TableStack
 from sfumato.table.gauge import Gauge
+from sfumato.totals.tables.contrasts import squared_scale
+from sfumato.totals.tables.parts import Columns, Part
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.space import Space
 
 TOTAL_SHARE = 0.03

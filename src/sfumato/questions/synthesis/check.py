@@ -23,9 +23,9 @@ from sfumato.questions.synthesis.fit import candidates
 from sfumato.questions.synthesis.gather import Integers, gather
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables, gaussian
-from sfumato.questions.synthesis.parts import Columns, Part
-from sfumato.questions.synthesis.stack import TableStack
 from sfumato.show.progress import watched
+from sfumato.totals.tables.parts import Columns, Part
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.records import Tabled
 from sfumato.workload.space import Space
 

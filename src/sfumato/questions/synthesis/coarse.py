@@ -24,8 +24,8 @@ from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.questions.synthesis.building import Groups, SynthesisFacts, stack_of
 from sfumato.questions.synthesis.cuts import Cutting, occupied, sums_of
 from sfumato.questions.synthesis.design import pair_noise
-from sfumato.questions.synthesis.stack import TableStack
 from sfumato.questions.synthesis.standing import cleaned
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.space import Space
 
 INSIDE = Fraction(1, 10)

@@ -15,7 +15,7 @@ from sfumato.mechanism import Event
 from sfumato.model.refined import ColumnBins, coarse_space
 from sfumato.noise import Noise
 from sfumato.questions.synthesis.gather import Integers
-from sfumato.questions.synthesis.stack import TableStack
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.records import Margins
 from sfumato.workload.space import Space
 

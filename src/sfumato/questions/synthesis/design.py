@@ -20,9 +20,9 @@ from sfumato.questions.synthesis.check import CheckedTables, Release
 from sfumato.questions.synthesis.fit import is_dense
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables, SecondLook
-from sfumato.questions.synthesis.parts import Columns
 from sfumato.questions.synthesis.shares import ones_share, root_down, short_up, total_share
-from sfumato.questions.synthesis.stack import TableStack
+from sfumato.totals.tables.parts import Columns
+from sfumato.totals.tables.stack import TableStack
 
 CHOSEN_SHARE, CHOOSING_SHARE, MOST_CHOSEN = 0.4, 0.3, 40
 """Of a Gaussian spend: what goes to chosen triples of bits, what of that goes to choosing, how many there are."""

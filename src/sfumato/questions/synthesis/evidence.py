@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.questions.synthesis.contrasts import Floats
+from sfumato.totals.tables.contrasts import Floats
 
 Columns = tuple[int, ...]
 """Some columns by their places, in rising order."""

@@ -15,12 +15,12 @@ from sfumato.model.base import Model
 from sfumato.model.factored import Component, Factored
 from sfumato.model.joined import Joined, part_of
 from sfumato.model.mixture import Mixture
-from sfumato.questions.synthesis.contrasts import Floats, centred
 from sfumato.questions.synthesis.evidence import Columns, Evidence
 from sfumato.questions.synthesis.fit_dense import MOST_CELLS, STEPS, DenseFit
 from sfumato.questions.synthesis.fit_mixture import Effort, MixtureFit, effort, public_jitter
 from sfumato.questions.synthesis.standing import Judged, connected, judged
 from sfumato.show.progress import quiet
+from sfumato.totals.tables.contrasts import Floats, centred
 from sfumato.workload.space import Space
 
 QUICK = Effort(60, 150)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.questions.synthesis.contrasts import Floats
 from sfumato.questions.synthesis.evidence import Columns, Evidence
 from sfumato.questions.synthesis.standing import Judged
+from sfumato.totals.tables.contrasts import Floats
 
 MOST_CELLS = 2**18
 STEPS, LOOK_EVERY = 1500, 10

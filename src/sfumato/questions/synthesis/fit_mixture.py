@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.questions.synthesis.contrasts import Floats
 from sfumato.questions.synthesis.evidence import Evidence
+from sfumato.totals.tables.contrasts import Floats
 
 Singles = NDArray[np.float32]
 

@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.questions.synthesis.contrasts import Floats, centred, restored
 from sfumato.questions.synthesis.evidence import Columns, Evidence
-from sfumato.questions.synthesis.parts import Part
+from sfumato.totals.tables.contrasts import Floats, centred
+from sfumato.totals.tables.parts import Part
 
 Integers = NDArray[np.int64]
 
@@ -28,9 +28,9 @@ class Gathered:
         """Add one released table: its centred part, and, of a plain one, its margins and its sum."""
         variance = part.variance()
         if part.centred and part.columns:
-            self._pool(part.columns, restored(released, part.sizes), variance)
+            self._pool(part.columns, part.estimate(released), variance)
             return
-        table = np.asarray(released, dtype=np.float64)
+        table = part.estimate(released)
         cells = table.size
         self._totals[0] += float(table.sum()) / (cells * variance)
         self._totals[1] += 1 / (cells * variance)

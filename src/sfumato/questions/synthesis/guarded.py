@@ -12,8 +12,8 @@ from sfumato.noise import Noise
 from sfumato.privacy import Cost, Loss
 from sfumato.privacy.gauss import Exactly
 from sfumato.questions.synthesis.gather import Integers, gather
-from sfumato.questions.synthesis.parts import Columns, Part
-from sfumato.questions.synthesis.stack import TableStack
+from sfumato.totals.tables.parts import Columns, Part
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.records import Tabled
 
 Tables = tuple[Integers, ...]

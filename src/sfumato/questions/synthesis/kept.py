@@ -8,12 +8,12 @@ from math import sqrt
 import numpy as np
 
 from sfumato.model.base import Model
-from sfumato.questions.synthesis.contrasts import Floats
 from sfumato.questions.synthesis.evidence import Columns, Evidence
 from sfumato.questions.synthesis.standing import FALSE_LINKS, Judged, judged
+from sfumato.totals.tables.contrasts import Floats
 
-FAINTEST = 0.3
-"""Where only correlations above this would stand out of the noise of a table, its columns may well go together."""
+HIDDEN = 0.15
+"""Where noise could hide that a table is farther than this from unrelated columns, nothing is known of it."""
 HELD = 0.1
 """Columns that go together by this much in the model are not said to be lost."""
 MOSTLY = 0.25
@@ -26,31 +26,31 @@ def not_kept(model: Model, evidence: Evidence, pairs: Sequence[Columns]) -> list
     """Say which pairs of columns drowned in noise or were not measured, and which single columns are mostly noise."""
     found = judged(evidence)
     asked = list(pairs)[:MOST]
-    faintest = {columns: _faintest(found, columns) for columns in asked if columns in found.tables}
-    drowned = [columns for columns, least in faintest.items() if least > FAINTEST and _unheld(model, columns)]
+    hidden = {columns: _hidden(found, columns) for columns in asked if columns in found.tables}
+    drowned = [columns for columns, most in hidden.items() if most > HIDDEN and _unheld(model, columns)]
     dropped = [
         columns
-        for columns, least in faintest.items()
-        if least <= FAINTEST and found.tables[columns].doubt < FALSE_LINKS and _alone(model, columns)
+        for columns, most in hidden.items()
+        if most <= HIDDEN and found.tables[columns].doubt < FALSE_LINKS and _alone(model, columns)
     ]
     unmeasured = [columns for columns in asked if columns not in found.tables and _unheld(model, columns)]
     return [
-        *_drowned(model, evidence, drowned, faintest),
+        *_drowned(model, evidence, drowned),
         *_unmeasured(model, unmeasured, len(asked)),
         *_dropped(model, dropped),
         *_noisy(model, evidence),
     ]
 
 
-def _faintest(found: Judged, columns: Columns) -> float:
-    """Return about the smallest correlation of two columns that would stand out of their table's noise.
+def _hidden(found: Judged, columns: Columns) -> float:
+    """Return about the total variation from unrelated columns that the noise of a table could hide.
 
-    Columns that go together by r have a residual of squared length r²·Σp²·Σq², p and q being their shares; it stands
-    out where it exceeds two deviations of the squared length of noise.
+    What stands out has a residual whose squared length exceeds two deviations of that of noise. A residual of that
+    length in k cells has a total variation of at most half its length times √k (Cauchy and Schwarz), and not less where
+    it is spread over all of them. It says nothing of correlations: far cells of few people can hold nearly all of one.
     """
     one = found.tables[columns]
-    first, second = (float((found.ones[place] ** 2).sum()) for place in columns)
-    return sqrt(2 * sqrt(2 / one.freedom) * one.noise / (first * second))
+    return sqrt(2 * sqrt(2 / one.freedom) * one.noise * one.residual.size) / 2
 
 
 def together(table: Floats) -> float:
@@ -72,14 +72,16 @@ def _table(model: Model, columns: Columns) -> Floats:
     return model.marginal([model.space.names[place] for place in columns])
 
 
-def _drowned(model: Model, evidence: Evidence, pairs: Sequence[Columns], faintest: dict[Columns, float]) -> list[str]:
+def _drowned(model: Model, evidence: Evidence, pairs: Sequence[Columns]) -> list[str]:
     if not pairs:
         return []
-    least = min(faintest[columns] for columns in pairs)
-    unseen = "no relation would show" if least >= 1 else f"a correlation below about {least:.1g} would not show"
     wide = any(evidence.sizes[place] > MANY for columns in pairs for place in columns)
     advice = "derive about ten bins of wide columns and ask again" if wide else "spend more, or ask for fewer columns"
-    return [f"Not kept: {_named(model, pairs)}. Their tables drowned in noise, so that {unseen}; {advice}."]
+    return [
+        f"Not kept: {_named(model, pairs)}. Their tables drowned in noise, so nothing is known of it: the made-up rows "
+        "treat these columns as unrelated, or nearly so, however strongly they are related in the data. To keep it, "
+        f"{advice}."
+    ]
 
 
 def _unmeasured(model: Model, pairs: Sequence[Columns], asked: int) -> list[str]:

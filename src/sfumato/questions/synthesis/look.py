@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfumato.questions.synthesis.contrasts import Floats
 from sfumato.questions.synthesis.evidence import Columns, Evidence
 from sfumato.questions.synthesis.fit_dense import MOST_CELLS
 from sfumato.questions.synthesis.shares import ones_share
 from sfumato.questions.synthesis.standing import Judged, connected, judged
+from sfumato.totals.tables.contrasts import Floats
 
 HUNDREDTHS = (0, 10, 20, 30, 40, 50, 60, 80)
 """What one-way tables may get of a second look that also goes to pairs."""

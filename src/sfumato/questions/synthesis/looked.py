@@ -16,9 +16,9 @@ from sfumato.privacy import REPLACE_ONE, Cost, Loss, PerAttribute
 from sfumato.privacy.calibrate import WIDE
 from sfumato.questions.synthesis.gather import Gathered, Integers, gather
 from sfumato.questions.synthesis.look import Prices, next_look
-from sfumato.questions.synthesis.parts import Columns, Part, cost_of
 from sfumato.questions.synthesis.shares import short_up
-from sfumato.questions.synthesis.stack import TableStack
+from sfumato.totals.tables.parts import Columns, Part, cost_of
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.records import Tabled
 
 Again = tuple[int, tuple[int, ...], tuple[Integers, ...]]

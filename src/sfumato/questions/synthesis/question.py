@@ -27,12 +27,12 @@ from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_err
 from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.kept import not_kept
 from sfumato.questions.synthesis.methods import METHODS
-from sfumato.questions.synthesis.parts import Columns, Part
 from sfumato.questions.synthesis.stated import distances_of, stated_error, stated_interval, stated_notes
 from sfumato.show.progress import watched
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
+from sfumato.totals.tables.parts import Columns, Part
 from sfumato.workload.floors import beside_model
 from sfumato.workload.records import binned, tabled
 from sfumato.workload.space import Space

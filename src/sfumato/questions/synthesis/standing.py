@@ -9,8 +9,8 @@ from math import prod, sqrt
 
 import numpy as np
 
-from sfumato.questions.synthesis.contrasts import Floats
 from sfumato.questions.synthesis.evidence import Columns, Evidence
+from sfumato.totals.tables.contrasts import Floats
 
 FALSE_LINKS = 0.05
 """Of the tables that are taken for links, so large a part is expected to be noise."""

@@ -21,6 +21,7 @@ from sfumato.serve.identity import Identity
 from sfumato.serve.jobs import read_key
 from sfumato.serve.pages import render
 from sfumato.serve.pages.curve import curve_svg
+from sfumato.serve.wire import told
 
 router = APIRouter()
 Asker = Annotated[Identity, Depends(Door(*ASKERS, page=True))]
@@ -92,7 +93,7 @@ def _facts(desk: Desk, who: Identity, given: Mapping[str, str], looked: bool) ->
             here = as_typed(asked.spend)
             facts["curve"] = curve_svg(curve(desk, asked), here, lambda spend: _address(desk, given, spend))
     except SfumatoError as problem:
-        facts["wrong"] = str(problem)
+        facts["wrong"] = told(problem)
     return facts
 
 

@@ -7,7 +7,6 @@ direction that the smaller tables leave open.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,32 +16,24 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@lru_cache(maxsize=256)
-def contrast(size: int) -> Integers:
-    """Return the integer contrasts of a column, one in each row.
-
-    >>> contrast(2).tolist(), contrast(3).tolist()
-    ([[1, -1]], [[2, -1, -1], [-1, 2, -1], [-1, -1, 2]])
-    """
-    if size == 2:
-        return np.array([[1, -1]], dtype=np.int64)
-    return size * np.eye(size, dtype=np.int64) - 1
-
-
 def squared_scale(size: int) -> int:
     """Return the squared length that a contrast gives to a unit vector without mean: 2 for a bit, else size²."""
     return 2 if size == 2 else size * size
 
 
 def contrasted(table: NDArray[Any]) -> Integers:
-    """Apply the contrasts of every axis to an integer table.
+    """Apply the contrasts of every axis to an integer table: a few passes over it, whatever the sizes.
 
-    >>> contrasted(np.array([[3, 1], [0, 2]])).tolist()
-    [[4]]
+    >>> contrasted(np.array([[3, 1], [0, 2]])).tolist(), contrasted(np.array([5, 1, 0])).tolist()
+    ([[4]], [9, -3, -6])
     """
     found: NDArray[Any] = table
     for axis, size in enumerate(table.shape):
-        found = np.moveaxis(np.tensordot(contrast(size), found, axes=(1, axis)), 0, axis)
+        if size == 2:
+            first, second = np.split(found, 2, axis=axis)
+            found = first - second
+        else:
+            found = size * found - found.sum(axis=axis, keepdims=True)
     return found
 
 
@@ -54,8 +45,10 @@ def restored(values: NDArray[Any], shape: tuple[int, ...]) -> Floats:
     """
     found: Floats = np.asarray(values, dtype=np.float64)
     for axis, size in enumerate(shape):
-        back = contrast(size).T / squared_scale(size)
-        found = np.moveaxis(np.tensordot(back, found, axes=(1, axis)), 0, axis)
+        if size == 2:
+            found = np.concatenate([found, -found], axis=axis) / 2
+        else:
+            found = (found - found.mean(axis=axis, keepdims=True)) / size
     return found
 
 

@@ -1,0 +1,68 @@
+"""The tables that a period asks for: made ready once for all periods, and what may be charged for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sfumato.ask.asked import Asked
+from sfumato.curator.typed import read_question
+from sfumato.ledger import Ledger
+from sfumato.privacy import ADD_REMOVE, Approximate, Cost, Loss, Pure
+from sfumato.publish.file import PublicationFile, TableSpec
+from sfumato.table.gauge import Basis
+
+
+class PeriodTables:
+    """The tables of a publication's periods."""
+
+    def __init__(self, file: PublicationFile) -> None:
+        self.file = file
+        self._prepared: dict[tuple[str, str, bool, bool], Asked] = {}
+
+    def asked(self, book: Ledger, tables: Sequence[TableSpec]) -> Asked:
+        """Prepare the tables of one period, each for its own spend; public facts only, so once for all periods."""
+        spends = "; ".join(f"{one.name} {one.spend}" for one in tables)
+        known = (spends, book.gaussians, book.exact_lists, book.rank_errors)
+        if known not in self._prepared:
+            self._prepared[known] = self._prepare(book, tables)
+        return self._prepared[known]
+
+    def _prepare(self, book: Ledger, tables: Sequence[TableSpec]) -> Asked:
+        schema = self.file.schema
+        basis = Basis(
+            schema,
+            None,
+            ADD_REMOVE,
+            gaussians=book.gaussians,
+            exact_lists=book.exact_lists,
+            rank_errors=book.rank_errors,
+        )
+        questions = tuple(read_question(one.phrase, schema).canonical(schema) for one in tables)
+        prepared = tuple(
+            question.prepare(basis, one.spend[one.every]) for question, one in zip(questions, tables, strict=True)
+        )
+        return Asked(questions, prepared, schema)
+
+    def losses(self, asked: Asked, tables: Sequence[TableSpec]) -> tuple[Loss, ...]:
+        """Return what may be charged: the loss as it is, or that of anything within the spends.
+
+        A spend for each attribute says nothing about a person, who may cost many times that.
+        """
+        spends = [one.spend[one.every] for one in tables]
+        known = [one for one in spends if isinstance(one, (Approximate, Pure)) and one.unit == "person"]
+        loss = asked.loss()
+        if len(known) < len(spends) or not any(isinstance(one, Approximate) for one in known):
+            return (loss,)
+        epsilon = sum((one.epsilon for one in known), start=0 * known[0].epsilon)
+        delta = sum((one.delta for one in known if isinstance(one, Approximate)), start=0 * known[0].epsilon)
+        return loss, Loss.flat(Cost.approximate(epsilon, delta), relation=ADD_REMOVE)
+
+    def costs(self, book: Ledger) -> dict[str, str]:
+        """Return what a person costs in the tables whose spend is for each attribute, and so does not say it."""
+        found: dict[str, str] = {}
+        for unit in self.file.units():
+            listed = self.file.anew(unit)
+            for one, prepared in zip(listed, self.asked(book, listed).prepared if listed else (), strict=True):
+                if one.spend[unit].unit != "person":
+                    found[one.name] = str(prepared.loss().person)
+        return found

@@ -1,0 +1,80 @@
+"""How the periods of a publication stand, as plain facts: what was looked at, and what a verification found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from sfumato.ledger import Ledger
+from sfumato.ledger.history import Entry
+from sfumato.publish.begun import begun_of
+from sfumato.publish.file import PublicationFile
+from sfumato.publish.total import RunningTable
+
+State = Literal["not due", "due", "begun", "done", "dead", "other edition", "begun under another edition"]
+OTHER_BEGUN = (
+    "{name} was begun under an earlier edition of the file: restore that file to finish it, or give it up with sfumato "
+    "publish run --give-up {name}."
+)
+
+
+class Period(NamedTuple):
+    """How one period stands."""
+
+    unit: str
+    name: str
+    state: State
+    note: str = ""
+    """A sentence that says what to do, where the file alone cannot go on."""
+
+    def to_json(self) -> dict[str, str]:
+        """Return the three words, and the sentence if there is one."""
+        found = {"unit": self.unit, "period": self.name, "state": self.state}
+        return {**found, "note": self.note} if self.note else found
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How everything stood at one look: requests by id, and of each running total the periods done and those lost.
+
+    Of one that takes no further step nothing is due.
+    """
+
+    entries: Mapping[str, Entry]
+    running: Sequence[tuple[set[str], set[str], bool]]
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a verification found; it is true if nothing is wrong."""
+
+    periods: int
+    files: int
+    problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """What is not wrong and not finished either: totals that take no further step, periods that a run completes."""
+
+    def __bool__(self) -> bool:
+        return not self.problems
+
+
+def seen_of(file: PublicationFile, book: Ledger) -> Seen:
+    """Look once at how everything stands."""
+    running: list[tuple[set[str], set[str], bool]] = []
+    for spec in file.running():
+        begun = begun_of(file, spec, book)
+        done: set[str] = set()
+        dead: set[str] = set()
+        number = 0
+        while begun.known:
+            table = RunningTable(begun.file, begun.spec, number)
+            found = table.done(book)
+            done.update(found)
+            if table.dead(book):
+                dead.update(one.name for one in table.periods)
+            number += 1
+            if not table.periods or len(found) < len(table.periods):
+                break
+        running.append((done, dead, bool(begun.stopped)))
+    return Seen({entry.id: entry for entry in book.history()}, running)

@@ -1,0 +1,64 @@
+"""Where days begin in a time zone: worked out for a whole year at once, once, and kept in the ledger (PB-UNIT).
+
+Rules of zones change. Two periods that were cut by different rules could share a row, or lose one, so the instants at
+which days begin are taken from the ledger once they are there, whatever later versions of the rules say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from sfumato.errors import ParameterError
+from sfumato.ledger import Ledger
+from sfumato.ledger.slots import SlotCharge
+from sfumato.mechanism import Event
+from sfumato.privacy import ADD_REMOVE, Cost, Loss
+from sfumato.publish.calendar import DAY, Slot
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """Return a time zone, refusing a name that nobody knows.
+
+    >>> zone_named("Europe/Berlin").key
+    'Europe/Berlin'
+    """
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError, ValueError):
+        raise ParameterError(f"zone = {name!r} is no time zone; write zone = 'Europe/Berlin', say, or 'UTC'.") from None
+
+
+def midnight(zone: ZoneInfo, day: date) -> int:
+    """Return when a day begins, in seconds since 1970 in UTC; of two midnights the first, of none what comes after.
+
+    >>> berlin = ZoneInfo("Europe/Berlin")
+    >>> (midnight(berlin, date(2026, 3, 30)) - midnight(berlin, date(2026, 3, 29))) // 3600
+    23
+    """
+    return int(datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC).timestamp())
+
+
+def starts_of(book: Ledger, publication: str, zone: ZoneInfo, slot: Slot) -> tuple[int, ...]:
+    """Return when the days of a slot begin, and the one after it; as the ledger has it, where it does."""
+    days = [slot.first + timedelta(days=place) for place in range((slot.last - slot.first).days + 2)]
+    years = {year: _year(book, publication, zone, year) for year in sorted({day.year for day in days})}
+    return tuple(years[day.year][day.isoformat()] for day in days)
+
+
+def _year(book: Ledger, publication: str, zone: ZoneInfo, year: int) -> Mapping[str, int]:
+    request = f"pub/{publication}/calendar/{zone.key}/{year}"
+    entry = book.entry(request)
+    if entry is None:
+        days = [date(year, 1, 1) + place * DAY for place in range(366)]
+        starts = {day.isoformat(): midnight(zone, day) for day in days if day.year == year}
+        event = Event("Calendar", "PB-UNIT", {"zone": zone.key, "year": year, "starts": starts})
+        # Nothing is read and nothing is charged: it is a public fact that the chain keeps.
+        nothing = Loss.flat(Cost.zero(), relation=ADD_REMOVE)
+        slots = [SlotCharge(unit, (), (nothing,)) for unit, _ in book.budget.units]
+        book.reserve(request, event, nothing, slots=slots)
+        entry = book.entry(request)
+    assert entry is not None
+    found: Mapping[str, int] = entry.event["parameters"]["starts"]
+    return found

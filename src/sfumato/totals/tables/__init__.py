@@ -1,0 +1,1 @@
+"""Tables of counts and their contrasts, measured together: what workloads and synthetic data are made of."""

@@ -221,6 +221,7 @@ def test_a_changed_ledger_is_found_out(place: Place) -> None:
 def test_a_damaged_ledger_is_a_sentence_that_quotes_nothing_of_it(place: Place) -> None:
     """The database's own words quote a cell that it cannot read, and states of conversations are secret."""
     import sqlite3
+    import traceback
 
     from sfumato.errors import DamagedLedger
     from sfumato.ledger import Ledger
@@ -235,7 +236,9 @@ def test_a_damaged_ledger_is_a_sentence_that_quotes_nothing_of_it(place: Place) 
     assert "secret" not in found.err + found.out
     with pytest.raises(DamagedLedger) as caught, Ledger(place.ledger) as book:
         book.verify()
-    assert "secret" not in problem_of(caught.value)["detail"]
+    said = "".join(traceback.format_exception(caught.value))
+    assert "Could not decode" in said and "secret" not in said and caught.value.__context__ is None
+    assert place.ledger.name not in problem_of(caught.value)["detail"]
 
 
 def test_a_row_that_is_no_json_any_more_is_a_sentence(place: Place, tmp_path: Path) -> None:

@@ -182,8 +182,8 @@ def test_what_one_and_true_mean_is_never_guessed_of_a_name(decision, name):
 
 def test_intervals_say_what_they_cover_and_nobody_is_too_few():
     table, schema = lent()
-    with curate(table, schema, Pure(1)) as curator:
-        answer = curator.audit("decision", ["origin"], favourable="approved", spend=Pure(1))
+    with curate(table, schema, Pure(20)) as curator:  # so much that noise makes nobody look like somebody
+        answer = curator.audit("decision", ["origin"], favourable="approved", spend=Pure(20))
     said = str(answer)
     assert "95 % interval (privacy noise and the luck of who is in the table), for each row on its own" in said
     assert not any(word in said for word in ("nan", "missing to missing", "-1", "0.0 to 1.0")), said

@@ -41,9 +41,7 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
         except BudgetExceeded as refusal:
             raise failed(str(refusal), REFUSED, as_json=as_json, command=name) from refusal
         except DamagedLedger as damaged:
-            from sfumato.serve.wire import told
-
-            raise failed(told(damaged), CHECK_FAILED, as_json=as_json, command=name) from damaged
+            raise failed(str(damaged), CHECK_FAILED, as_json=as_json, command=name) from damaged
         except (Unfinished, FitError) as begun:
             raise failed(str(begun), UNFINISHED, as_json=as_json, command=name) from begun
         except (SfumatoError, OSError) as problem:

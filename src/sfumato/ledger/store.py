@@ -6,6 +6,7 @@ Only this module and `session` need SQLAlchemy; they are imported when a ledger 
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -24,6 +25,9 @@ APPLICATION = 0x73667564
 
 CREATION_LOCK = 0x5F0A70
 """PostgreSQL's advisory lock under which tables are made, so that two openers do not collide."""
+
+_QUOTED = re.compile(r"(['\"]).*\1")
+"""What stands between quotation marks in a database's error, from the first to the last."""
 
 _READ_HEAD = sa.select(head_table).where(head_table.c.id == 1)
 _LOCK_HEAD = _READ_HEAD.with_for_update()
@@ -44,7 +48,7 @@ class Store:
 
     def _connect(self) -> sa.Engine:
         self._compiled: dict[Any, Any] = {}  # statements are a fixed few, so none of them need be forgotten
-        options: dict[str, Any] = {"pool_pre_ping": not self.sqlite}
+        options: dict[str, Any] = {"pool_pre_ping": not self.sqlite, "hide_parameters": True}
         options["execution_options"] = {"compiled_cache": self._compiled}
         if self.memory:
             options |= {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
@@ -139,13 +143,21 @@ class Store:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Turn the database's errors into sentences; a failed transaction has written nothing."""
+        """Turn the database's errors into sentences; a failed transaction has written nothing.
+
+        A database quotes cells that it cannot read, and cells hold raw draws and the states of conversations: what it
+        quotes is left out, and nothing of its own error travels with the sentence.
+        """
         try:
             yield
         except (sa.exc.DBAPIError, sqlite3.Error) as problem:
             cause = problem.orig if isinstance(problem, sa.exc.DBAPIError) else problem
-            reason = (str(cause).splitlines() or [type(cause).__name__])[0]
-            raise self._explained(reason) from problem
+            reason = _QUOTED.sub("…", (str(cause).splitlines() or [type(cause).__name__])[0])
+            told = self._explained(reason)
+            try:
+                raise told from None
+            finally:
+                told.__context__ = None
 
     def _explained(self, reason: str) -> LedgerError:
         if "malformed" in reason or "Could not decode" in reason:

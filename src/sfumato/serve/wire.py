@@ -17,7 +17,7 @@ DAMAGED = (
 
 
 def told(error: Exception) -> str:
-    """Return an error's sentence; of a damaged ledger without the database's words, which may quote what it stores."""
+    """Return an error's sentence; of a damaged ledger without its place, which is the house's own matter."""
     return DAMAGED if isinstance(error, DamagedLedger) else str(error)
 
 

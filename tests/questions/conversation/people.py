@@ -44,7 +44,13 @@ def ledger(place: Any = None, relation: Relation = REPLACE_ONE, limit: Approxima
 
 
 def talk(table: Table, book: Ledger, relation: Relation = REPLACE_ONE, **options: Any) -> Conversation:
-    """Open a conversation; small ones are advised against, which has a test of its own."""
+    """Open a conversation; small ones are advised against, which has a test of its own.
+
+    Coins come from a key and from the conversation's name: with a seed the name is given too, so that it is the same
+    in every run.
+    """
+    if "noise" in options:
+        options = {"name": "talk", **options}
     setting = Basis(table.schema, table.people, relation)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(Noise on each of|With .* rows and this spend)", AccuracyWarning)

@@ -45,7 +45,7 @@ contracts: setup
 IN_MEMORY := $(if $(wildcard /dev/shm/.),TMPDIR=/dev/shm)
 
 units: setup
-	$(IN_MEMORY) $(BIN)/pytest -n 2 -m "not audit"
+	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 -m "not audit" -p tests.seeded
 
 statics: lint types contracts
 

@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked, left_of
 from sfumato.ask.packing import unpack
-from sfumato.curator.finishing import answers_of, asked_before, read_answer
+from sfumato.curator.finishing import answers_of, as_drawn, as_shown, asked_before, read_answer
 from sfumato.curator.foreseen import Foreseen, foreseen, weighed
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
@@ -166,8 +166,17 @@ class Curator(Shorthands):
             spend=spend,
             make_loss=lambda part: self._losses(asked.questions, part),
         )
-        remarks = () if kept.reused else self._paid_before(asked, spend)
-        return answers_of(self.ledger, asked, kept, self.table.snapshot, remarks=remarks)
+        if not kept.reused:
+            remarks = self._paid_before(asked, spend)
+            return answers_of(self.ledger, asked, kept, self.table.snapshot, remarks=remarks)
+        try:
+            drawn = as_drawn(self.ledger, self.basis, asked, kept, self.table.snapshot)
+        except LedgerError:
+            shown = as_shown(self.ledger, self.basis, kept)
+            if shown is None:
+                raise
+            return shown
+        return answers_of(self.ledger, drawn, kept, self.table.snapshot)
 
     def _paid_before(self, asked: Asked, spend: Bound | None) -> tuple[str, ...]:
         """Say that the same was paid for under an earlier number of data that have no name; from the ledger alone."""

@@ -13,7 +13,7 @@ from sfumato.ask.asked import Asked
 from sfumato.ask.packing import is_packed, unpack
 from sfumato.ask.question import Question, question_from_json
 from sfumato.curator.planning import key_of, planned
-from sfumato.errors import FitError, LedgerError
+from sfumato.errors import FitError, LedgerError, SfumatoError
 from sfumato.ledger import Ledger, Reservation
 from sfumato.ledger.history import Entry
 from sfumato.mechanism import Event
@@ -25,6 +25,9 @@ NOISE_GROWS = (
     "spend, would show more."
 )
 """What an answer says of which a part is not known."""
+
+EARLIER = "It was drawn by an earlier version, or of other public facts, and is shown as it was shown then."
+"""What an answer says that is not computed again."""
 
 _log = logging.getLogger(__name__)
 
@@ -90,14 +93,23 @@ def _drowned(question: Question, released: Released, schema: Any) -> tuple[str, 
 
 def _released(ledger: Ledger, asked: Asked, kept: Reservation, raw: Sequence[Any], again: bool) -> list[Released]:
     request = kept.id
-    found = ledger.finished(request) if kept.reused and not again else None
+    found = _kept_shown(ledger, request) if kept.reused and not again else None
     if found is not None:
-        return [Released.from_json(record) for record in json.loads(found)]
+        return found
     shown, content = _finished(asked, request, raw)
     if content is None:
         return list(shown)
     ledger.keep_finished(request, content.encode())
     return [Released.from_json(record) for record in json.loads(content)]  # as it will be read next time
+
+
+def _kept_shown(ledger: Ledger, request: str) -> list[Released] | None:
+    """Return what was kept to save the time of computing it; what cannot be read is as if it were not there."""
+    found = ledger.finished(request)
+    try:
+        return None if found is None else [Released.from_json(record) for record in json.loads(found)]
+    except (ValueError, TypeError, LookupError, AttributeError, SfumatoError):
+        return None
 
 
 def _finished(asked: Asked, request: str, raw: Sequence[Any]) -> tuple[tuple[Released, ...], str | None]:
@@ -125,21 +137,48 @@ def asked_before(basis: Basis, entry: Entry, key: str | None, open_snapshot: str
     """
     own = str(entry.event["parameters"].get("snapshot", ""))
     questions = _questions(entry.event, basis)
-    then = _as_it_was(basis, entry, own == open_snapshot)
-    asked = planned(then, questions, entry.spend)
-    same_schema = key is None or key == key_of(then, asked, entry.spend, own)
-    if not same_schema or not same_event(asked, own, entry.event):
-        raise LedgerError(
-            f"The request {entry.id!r} was drawn by another version, or when other public facts held (columns that are "
-            "derived, public tables), so that its draw would be read wrongly; use the version and schema that drew it."
-        )
-    return asked
+    now = _as_it_was(basis, entry, own == open_snapshot)
+    for then in (now, replace(now, contrasts=not now.contrasts)):
+        asked = planned(then, questions, entry.spend)
+        same_schema = key is None or key == key_of(then, asked, entry.spend, own)
+        if same_schema and same_event(asked, own, entry.event):
+            return asked
+    raise LedgerError(
+        f"The request {entry.id!r} was drawn by another version, or when other public facts held (columns that are "
+        "derived, public tables), so that its draw would be read wrongly; use the version and schema that drew it."
+    )
+
+
+def as_drawn(ledger: Ledger, basis: Basis, asked: Asked, kept: Reservation, snapshot: str) -> Asked:
+    """Return what a stored answer was drawn by, which need not be what the same question would be drawn by now.
+
+    Of equal questions at equal spends an earlier version, a spend that says how its delta is divided, or a frame with
+    other people under the same name may have made another plan; law, loss and event are those of the draw.
+    """
+    if _people(asked.event(snapshot).to_json()) == _people(kept.event) and same_event(asked, snapshot, kept.event):
+        return asked
+    entry = ledger.entry(kept.id)
+    assert entry is not None
+    return asked_before(basis, entry, kept.question_key, snapshot)
+
+
+def as_shown(ledger: Ledger, basis: Basis, kept: Reservation) -> list[Answer] | None:
+    """Return an answer as the version that drew it has shown it, None if that was not kept; lists are not told apart.
+
+    What it cost is what the ledger was charged.
+    """
+    questions, found = _questions(kept.event, basis), _kept_shown(ledger, kept.id)
+    if len(questions) != 1 or found is None:
+        return None
+    event = Event(*(kept.event[part] for part in ("name", "spec", "parameters", "version")))
+    left = {reading.name: reading.brief for reading in kept.readings or ledger.readings()}
+    return [Answer(questions[0], found[0], kept.loss[0], event, left, kept.reused, None, kept.id, remarks=(EARLIER,))]
 
 
 def _as_it_was(basis: Basis, entry: Entry, is_open: bool) -> Basis:
     """Return the public facts with the number of people of the state that a request was asked of."""
     parameters = entry.event["parameters"]
-    told = {part.get("people") for part in _parts(parameters)} - {None}
+    told = _people(entry.event)
     if basis.people is None or (is_open and not told):
         return basis
     if len(told) != 1:
@@ -148,6 +187,11 @@ def _as_it_was(basis: Basis, entry: Entry, is_open: bool) -> Basis:
             "a version that did not keep how many people that has; open that state, with snapshot= and its name."
         )
     return replace(basis, people=told.pop())
+
+
+def _people(event: Mapping[str, Any]) -> set[int]:
+    """Return how many people an event says that there were, nothing if it does not: earlier versions did not."""
+    return {part["people"] for part in _parts(event["parameters"]) if part.get("people") is not None}
 
 
 def _parts(parameters: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -115,6 +115,10 @@ CHANGED_SUMS = (
     "The sums of the ledger at {place} were changed outside it; run ledger.verify(). Nothing was charged and nothing "
     "is answered. Restore the newest copy."
 )
+CHANGED_RULES = (
+    "The limits of the ledger at {place} are not those that it was made with: a row that fixes them was changed, "
+    "removed or put in; run ledger.verify(). Nothing was charged and nothing is answered. Restore the newest copy."
+)
 
 ROLLED_BACK = (
     "The ledger at {place} was rolled back: it no longer holds row {row}, which it held before. Answers given since "

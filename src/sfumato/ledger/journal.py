@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.exact.enclosure import load_enclosures
 from sfumato.ledger.amounts import list_to_text, ranges_to_text, sums_to_text
-from sfumato.ledger.chain import CHANGED_SUMS, FIRST, ROLLED_BACK, UNREADABLE_HISTORY, Head, canonical, digest, new_mark
+from sfumato.ledger.chain import (
+    CHANGED_RULES,
+    CHANGED_SUMS,
+    FIRST,
+    ROLLED_BACK,
+    UNREADABLE_HISTORY,
+    Head,
+    canonical,
+    digest,
+    new_mark,
+)
 from sfumato.ledger.keeping import Keep, Keeper
 from sfumato.ledger.rules import LimitRule, Rulebook, Verdict, first_rules, rules_from_json, rules_to_json, settlements
 from sfumato.ledger.slots import Directory, SlotBook, limit_sums, with_slots
@@ -41,6 +51,7 @@ class Journal:
 
         self._lock = RLock()
         self._rules = self._last_rule = 0  # how many rows that change what the ledger is were read, and the last one
+        self._as_made = True  # whether all of them are as they were sealed
         self._seen = Head(0, FIRST) if head is None else Head.from_text(head)
         self._sealed: tuple[Head, str | None] = (self._seen, None)
         self._keeper = Keeper(keep_head)
@@ -64,7 +75,7 @@ class Journal:
         if self.store.missing():
             self._create(opening.terms(self.place))
         kept = self._keeper.read()
-        with self.session(write=False) as session:
+        with self.session(write=False, to_look_at=True) as session:
             opening.compare(self.terms, self.place)
             self._require_held(session, kept)
         self._keeper.write(self._seen)
@@ -122,8 +133,11 @@ class Journal:
         self.append_rule(session, "settled", canonical({"by": request_id, "limits": limits}))
 
     @contextmanager
-    def session(self, write: bool) -> Iterator[Session]:
-        """Open one transaction; a ledger that lost rows seen before is refused."""
+    def session(self, write: bool, to_look_at: bool = False) -> Iterator[Session]:
+        """Open one transaction; a ledger that lost rows seen before is refused.
+
+        So is one whose limits are not those that its chain seals, but `to_look_at`: somebody must say what is wrong.
+        """
         with self._lock:
             kept = self._keeper.read() if write else None
             with self.store.session(write) as session:
@@ -131,6 +145,8 @@ class Journal:
                 self._require_held(session, kept)
                 if session.rules != self._rules:
                     self._read_rules(session)
+                if not self._as_made and not to_look_at:
+                    raise LedgerError(CHANGED_RULES.format(place=self.place))
                 if self._sealed[0] == session.head:
                     session.trust(self._sealed[1])
                 if write:
@@ -175,10 +191,11 @@ class Journal:
         session.append("sealed", None, canonical({"sums": json.loads(sums)}))
 
     def _read_rules(self, session: Session) -> None:
-        last = self._last_rule
+        last, read = self._last_rule, self._rules
         try:
-            for row, _ in session.rows(*RULE_ROWS, after=last):
-                last = row.number
+            for row, sealed in session.rows_and_whether_sealed(*RULE_ROWS, after=last):
+                last, read = row.number, read + 1
+                self._as_made &= sealed
                 body = json.loads(row.body)
                 if row.kind == "created":
                     self.terms = Terms.from_json(body)
@@ -197,11 +214,20 @@ class Journal:
                     self.book.extend([rule])
                     if rule.analyst is not None:
                         self.terms = replace(self.terms, later=self.terms.later | {rule.analyst})
-        except (ValueError, KeyError, TypeError, SfumatoError) as problem:
+            _ = self.terms  # the first row has said them, or what follows it has nothing to stand on
+        except (ValueError, LookupError, TypeError, AttributeError, AssertionError, SfumatoError) as problem:
             raise LedgerError(
                 f"The rules of the ledger at {self.place} cannot be read; restore it from its newest copy."
             ) from problem
+        self._as_made &= read == session.rules and self._has_sums_of_its_limits(session)
         self._rules, self._last_rule = session.rules, last
+
+    def _has_sums_of_its_limits(self, session: Session) -> bool:
+        """Tell whether the sums that the chain seals have the shape of the limits; of others `checked_sums` speaks."""
+        from sfumato.ledger.session import SEALED
+
+        text = session.sums_as_sealed() if session.form >= SEALED else None
+        return text is None or self.book.could_have(limit_sums(text))
 
     def sums(self, session: Session) -> Sequence[str]:
         """Return the running sums that are shown; those of a version that sealed none wait for their first writer."""
@@ -232,7 +258,7 @@ class Journal:
         """Return what no other ledger has, None in one of an earlier version that nobody has written to since."""
         if self._mark is None:
             # Of an earlier version: it is marked by whoever writes first, perhaps another process since.
-            with self.session(write=False) as session:
+            with self.session(write=False, to_look_at=True) as session:
                 self._read_rules(session)
         return self._mark
 

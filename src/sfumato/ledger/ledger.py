@@ -352,7 +352,7 @@ class Ledger(Meters):
 
     def verify(self, head: str | None = None) -> Verification:
         """Work out the chain, the charges, the sums and the states again; `head` shows whether rows were lost."""
-        with self._journal.session(write=False) as session:
+        with self._journal.session(write=False, to_look_at=True) as session:
             return verify(session, None if head is None else Head.from_text(head))
 
     @property
@@ -422,7 +422,7 @@ class Ledger(Meters):
     @property
     def head(self) -> str:
         """The end of the chain: keep it elsewhere, and a rolled-back ledger is noticed."""
-        with self._journal.session(write=False) as session:
+        with self._journal.session(write=False, to_look_at=True) as session:
             return session.head.to_text()
 
     def close(self) -> None:

@@ -202,6 +202,19 @@ class Rulebook:
         """Return the sums of an empty history."""
         return [sums_to_text(rule.gate.zero()) for rule in self.rules]
 
+    def could_have(self, sums: Sequence[str]) -> bool:
+        """Tell whether sums may be those of these limits: as many, and each has one for every meter of its filter.
+
+        A limit whose delta was divided, and of which that is forgotten, has sums and no meters.
+        """
+        if len(sums) != len(self._rules):
+            return False
+        gates = (
+            self._settled[place].gate if place in self._settled else rule.gate for place, rule in enumerate(self._rules)
+        )
+        kinds = {(text, len(gate.meters)) for text, gate in zip(sums, gates, strict=True)}
+        return all(len(sums_from_text(text)) == meters for text, meters in kinds)
+
     def weigh(self, sums: Sequence[str], losses: Sequence[Loss], analyst: str | None) -> Verdict:
         """Add a request to every limit that it touches and compare afterwards.
 

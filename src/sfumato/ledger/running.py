@@ -224,7 +224,7 @@ def sweep(journal: Journal, place: Directory) -> None:
         return
     if not left and not older:
         return
-    with journal.session(write=False) as session:
+    with journal.session(write=False, to_look_at=True) as session:
         done = {hashed(name) for name, state in session.states().items() if state in ("committed", "dead")}
         sealed = lifecycle.seals(session) if older else frozenset()
     for name in sorted(left & done):

@@ -139,16 +139,20 @@ _SAID = (
     .limit(1)
 )
 # Rows with the seal before them: what was stored is compared with what a row tells of it whenever it is shown.
-_SEALED = (
-    sa.select(_LAST, _BEFORE.c.seal.label("previous"))
-    .select_from(_LAST.outerjoin(_BEFORE, _BEFORE.c.number == _LAST.c.number - 1))
-    .where(_LAST.c.kind == sa.bindparam("of_kind"))
+_SEALED = sa.select(_LAST, _BEFORE.c.seal.label("previous")).select_from(
+    _LAST.outerjoin(_BEFORE, _BEFORE.c.number == _LAST.c.number - 1)
 )
-_SEALED_ROWS = _SEALED.order_by(_LAST.c.number)
-_SEALED_FIRST = _SEALED.where(_LAST.c.reservation == _ID).order_by(_LAST.c.number).limit(1)
-_SEALED_LAST = _SEALED.where(_LAST.c.reservation == _ID).order_by(_LAST.c.number.desc()).limit(1)
+_SEALED_ROWS = _SEALED.where(
+    _LAST.c.kind.in_(sa.bindparam("kinds", expanding=True)), _LAST.c.number > sa.bindparam("after")
+).order_by(_LAST.c.number)
+_SEALED_SINCE = _SEALED.where(_LAST.c.number >= sa.bindparam("first")).order_by(_LAST.c.number)
+_SEALED_OF = _SEALED.where(_LAST.c.reservation == _ID, _LAST.c.kind == sa.bindparam("of_kind"))
+_SEALED_FIRST = _SEALED_OF.order_by(_LAST.c.number).limit(1)
+_SEALED_LAST = _SEALED_OF.order_by(_LAST.c.number.desc()).limit(1)
 _STATE_AND_FROZEN = sa.select(
-    reservation_table.c.state, sa.exists().where(row_table.c.reservation == _ID, row_table.c.kind == "frozen")
+    reservation_table.c.row,
+    reservation_table.c.state,
+    sa.exists().where(row_table.c.reservation == _ID, row_table.c.kind == "frozen"),
 ).where(reservation_table.c.id == _ID)
 _LAST_FROZEN = (
     sa.select(row_table.c.body)
@@ -175,9 +179,9 @@ _CHANGE = sa.update(reservation_table).where(
 _WRITE_HEAD = sa.update(head_table)
 
 
-def _as_sealed(line: Any) -> Row | None:
+def _as_sealed(line: Any) -> tuple[Row, bool]:
     row = Row(line.number, line.kind, line.reservation, line.body)
-    return row if row.seal(line.previous or FIRST) == line.seal else None
+    return row, row.seal(line.previous or FIRST) == line.seal
 
 
 @dataclass(frozen=True)
@@ -202,6 +206,7 @@ PAID: tuple[tuple[sa.Executable, Mapping[str, Any]], ...] = (
     (_ANSWERED, _ASKED_FOR),
     (_BEGUN, _ASKED_FOR),
     (_STATE_AND_FROZEN, _ASKED_FOR),
+    (_SEALED_SINCE, {"first": 0}),
     (_SAID, {"wanted": "", "of_kind": ""}),
     (_BODY, _ASKED_FOR),
     (_SEALED_FIRST, {"wanted": "", "of_kind": ""}),
@@ -322,15 +327,24 @@ class Session:
         line = self.connection.execute(
             _SEALED_LAST if last else _SEALED_FIRST, {"wanted": request_id, "of_kind": kind}
         ).first()
-        return None if line is None else _as_sealed(line)
+        row, sealed = (None, False) if line is None else _as_sealed(line)
+        return row if sealed else None
 
     def sealed_rows(self, kind: str) -> Iterator[Row]:
         """Return all rows of a kind in order; one that is not as it was sealed ends it."""
-        for line in self.connection.execute(_SEALED_ROWS, {"of_kind": kind}):
-            found = _as_sealed(line)
-            if found is None:
+        for row, sealed in self.rows_and_whether_sealed(kind):
+            if not sealed:
                 raise LedgerError(UNREADABLE_HISTORY)
-            yield found
+            yield row
+
+    def rows_and_whether_sealed(self, *kinds: str, after: int = 0) -> Iterator[tuple[Row, bool]]:
+        """Return the rows of these kinds after a number, in order, each with whether it is as it was sealed."""
+        return map(_as_sealed, self.connection.execute(_SEALED_ROWS, {"kinds": kinds, "after": after}))
+
+    def unchanged_since(self, number: int) -> bool:
+        """Tell whether all rows from this one to the end are there and as they were sealed."""
+        found = [_as_sealed(line) for line in self.connection.execute(_SEALED_SINCE, {"first": number})]
+        return len(found) == self.head.length - number + 1 and all(sealed for _, sealed in found)
 
     def steps(self, request_id: str) -> int:
         """Return how many states of a conversation the chain has seen."""
@@ -370,12 +384,20 @@ class Session:
     def vouches(self, request_id: str, answer: bytes | None) -> bool:
         """Tell whether the chain's row of a committed answer is as it was sealed, and names these very bytes."""
         row = self.row_of("committed", request_id)
-        return row is not None and answer is not None and bool(json.loads(row.body).get("answer") == digest(answer))
+        named = None if row is None else json.loads(row.body).get("answer")
+        return isinstance(answer, bytes) and named == digest(answer)  # a damaged file may hold anything
 
     def freezable(self, request_id: str) -> bool | None:
-        """Tell whether a request was started and nothing was put beyond change for it yet, None if there is none."""
+        """Tell whether a request was started and nothing was put beyond change for it yet, None if there is none.
+
+        A row since it was charged that is not as it was sealed may say that it was drawn, so that it must not be again.
+        """
         found = self.connection.execute(_STATE_AND_FROZEN, {"wanted": request_id}).first()
-        return None if found is None else found[0] == "started" and not found[1]
+        if found is None:
+            return None
+        if not self.unchanged_since(found.row):
+            raise LedgerError(UNREADABLE_HISTORY)
+        return bool(found.state == "started" and not found[2])
 
     def last_frozen(self, request_id: str) -> str | None:
         """Return what the last frozen row says about a request: those that are answered in steps may have several."""

@@ -130,7 +130,7 @@ class Store:
         """Open one transaction on an existing ledger; writers hold its one row until they are done."""
         with self.connection(write) as connection:
             line = connection.execute(_LOCK_HEAD if write else _READ_HEAD).first()
-            if line is None:
+            if line is None or not all(isinstance(part, int) for part in (line.format, line.length, line.rules)):
                 raise LedgerError(f"{self.name} holds no ledger that can be read; restore it from its newest copy.")
             if line.format > FORMAT:
                 raise LedgerError(

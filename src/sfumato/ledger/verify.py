@@ -322,11 +322,13 @@ def _compare_states(audit: _Audit, reservations: list[Stored]) -> None:
         if (stored.row, stored.request) != audit.asked.get(stored.id):
             audit.problems.append(f"What is stored of {stored.id!r} belongs to another request.")
         named = audit.memories.get(stored.id)
-        if named is not None and stored.memory is not None and digest(stored.memory) != named:
+        memory = stored.memory if isinstance(stored.memory, bytes) or stored.memory is None else b""
+        if named is not None and memory is not None and digest(memory) != named:
             audit.problems.append(f"The state of the conversation {stored.id!r} is not the one that was stored.")
         if stored.question != (None if question is None else digest(question)):
             audit.problems.append(f"The question of {stored.id!r} is not the one that was asked.")
         if stored.step != audit.steps.get(stored.id, 0):
             audit.problems.append(f"The state of the conversation {stored.id!r} is not the one last answered from.")
-        if stored.state == "committed" and digest(stored.answer or b"") != audit.answers.get(stored.id):
+        answer = stored.answer if isinstance(stored.answer, bytes) else b""
+        if stored.state == "committed" and digest(answer) != audit.answers.get(stored.id):
             audit.problems.append(f"The answer of {stored.id!r} is not the one that was committed.")

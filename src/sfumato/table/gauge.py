@@ -52,7 +52,8 @@ class Basis:
     Where people are added and removed their number is private, so `people` is None there and no plan can see it.
     `order_key` chooses which rows are picked of people who have too many, `scale` how many units a weighed row counts,
     `gaussians` which Gaussian noise the ledger was made for, `exact_lists` whether lists share their exact total there,
-    `rank_errors` whether quantiles measure how far off they are.
+    `rank_errors` whether quantiles measure how far off they are, `contrasts` whether tables of a workload may be added
+    up from contrasts: a draw of an earlier version is read without.
     """
 
     schema: Schema
@@ -63,6 +64,7 @@ class Basis:
     gaussians: Gaussians = "wide"
     exact_lists: bool = True
     rank_errors: bool = True
+    contrasts: bool = True
 
     def __post_init__(self) -> None:
         if self.relation is not REPLACE_ONE:

@@ -97,7 +97,7 @@ class Queries(Question):
         gauge = basis.gauge(Rows(space.names))
         method = chosen(workload, self.method, gauge.total is not None)
         plain = noisy_workload(gauge, gauge.priced(spend), workload)
-        stack = contrasts_of(gauge, spend, workload)
+        stack = contrasts_of(gauge, spend, workload) if basis.contrasts else None
         contrasts = None if stack is None else better(plain, stack, gauge.total)
         counted, arrange = tabled(gauge, space, (block.columns for block in workload.blocks))
         if stack is None or contrasts is None:

@@ -124,7 +124,8 @@ async def fields_of(request: Request) -> dict[str, str]:
         if "%00" in body or "\x00" in body:
             raise Denied(422, "A field holds no zero byte; leave it out.")
         try:
-            request.state.fields = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=100))
+            listed = parse_qsl(body, keep_blank_values=True, max_num_fields=100)
+            request.state.fields, request.state.listed = dict(listed), listed
         except ValueError:
             raise Denied(422, "A form has at most 100 fields; send fewer.") from None
     found: dict[str, str] = request.state.fields
@@ -196,6 +197,12 @@ def may_decide(request: Request, who: Identity, name: str) -> Identity:
     if found is None or not who.manages(found.datasets):
         raise Denied(404, NOWHERE)
     return found
+
+
+def lists_of(request: Request, name: str) -> list[str]:
+    """Return all values of a field that a form may have several times."""
+    listed: list[tuple[str, str]] = getattr(request.state, "listed", [])
+    return [value for key, value in listed if key == name]
 
 
 def fields(request: Request) -> dict[str, Any]:

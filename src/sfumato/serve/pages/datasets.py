@@ -38,7 +38,7 @@ def one(request: Request, who: Anybody) -> Response:
     explained = "" if person is None else person.explain()
     return render(
         request,
-        "dataset.html",
+        "room.html",
         desk=desk,
         facts=desk.facts(),
         meters=meters(desk, who),

@@ -80,6 +80,15 @@ def test_an_analyst_asks_and_finds_the_answer_again(site):
     assert picture and browser.page(picture[1]).status_code == 200
 
 
+def test_an_answer_in_sql_is_headed_by_its_statement(site):
+    browser = site.browser("ana")
+    fields = {"way": "sql", "sql": "SELECT sex,\n  COUNT(*) AS n\nFROM data GROUP BY sex", "spend": "Pure(0.05)"}
+    place = browser.send("/d/first/ask", {**fields, "key": "headed"}, "/d/first/ask").headers["location"]
+    page = browser.page(place).text
+    assert "<h1>SELECT sex, COUNT(*) AS n FROM data GROUP BY sex</h1>" in page
+    assert "Statement in SQL" not in page and "SELECT sex, COUNT(*)" in page.split("How to cite it")[1]
+
+
 def test_a_refusal_and_a_mistake_are_the_same_sentence_on_a_page(site):
     browser = site.browser("ana")
     wrong = browser.page("/d/first/ask?way=phrase&phrase=mean+of+salary&spend=Pure(0.1)")

@@ -54,6 +54,13 @@ ROLES = {
     "POST /api/people": CURATOR,
     "POST /api/people/{name}/tokens": CURATOR,
     "POST /api/people/{name}/revoke": CURATOR,
+    "GET /api/publications": ALL,
+    "GET /api/publications/{publication}": ALL,
+    "GET /api/publications/{publication}/files/{path:path}": ALL,
+    "POST /api/publications/{publication}/verify": WATCH,
+    "GET /publications": ALL,
+    "GET /publications/{publication}": ALL,
+    "POST /publications/{publication}/verify": WATCH,
     "GET /sign-in": OPEN,
     "POST /sign-in": OPEN,
     "POST /sign-out": ALL,
@@ -105,7 +112,8 @@ def test_the_doors_are_those_of_the_table(site):
 
 
 def filled(path: str, dataset: str) -> str:
-    return path.format(dataset=dataset, job="0" * 32, kind="csv", name="nobody", key="none")
+    plain = path.replace("{path:path}", "none.csv")
+    return plain.format(dataset=dataset, job="0" * 32, kind="csv", name="nobody", key="none", publication="none")
 
 
 def test_who_may_do_what_and_where(site):

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from sfumato.errors import SfumatoError
-from sfumato.serve.api import asking, books, datasets, people, status, talks
+from sfumato.serve.api import asking, books, datasets, people, publications, status, talks
 from sfumato.serve.cautions import listen
 from sfumato.serve.desks import Desks
 from sfumato.serve.doors import SignIn, add_routes, every_route
@@ -28,6 +28,7 @@ from sfumato.serve.house import Collection, House
 from sfumato.serve.identity import Identify, People
 from sfumato.serve.jobs import Jobs
 from sfumato.serve.problems import Denied, respond
+from sfumato.serve.publications import Shelf
 from sfumato.serve.store import Store
 from sfumato.serve.talks import Talks
 from sfumato.serve.ticks import App, Bodies, Message, Receive, Send, Ticks, next_tick
@@ -75,7 +76,7 @@ def service_app(house: House, *, identify: Identify | None = None) -> FastAPI:
         openapi_url=None,  # FastAPI's own pages load scripts from elsewhere; pages/ has one that does not
     )
     app.state.house, app.state.counted, app.state.streams = house, Counter(), 0
-    for module in (datasets, asking, talks, books, people):
+    for module in (datasets, asking, talks, books, people, publications):
         add_routes(app, module.router, "/api")
     add_routes(app, status.router)
     _add_pages(app)
@@ -99,6 +100,7 @@ def _open(app: FastAPI, house: House, identify: Identify | None) -> None:
     state.desks = Desks(house.datasets)
     state.jobs = Jobs(state.store, state.desks, house.service)
     state.talks = Talks(state.store, house.service)
+    state.shelf = Shelf(house.publications)
     state.jobs.resume()
 
 

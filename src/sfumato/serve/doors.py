@@ -19,6 +19,7 @@ from sfumato.serve.desks import Desk, Desks
 from sfumato.serve.identity import COOKIE, ROLES, Identity, People, Role, Session
 from sfumato.serve.jobs import Job, Jobs
 from sfumato.serve.problems import NOWHERE, ROLE, UNKNOWN, WRONG_TOKEN, Denied
+from sfumato.serve.publications import Shelf, ShownPublication
 from sfumato.serve.talks import Talks
 
 FORM = "form_token"
@@ -152,6 +153,20 @@ def jobs_of(request: Request) -> Jobs:
 def talks_of(request: Request) -> Talks:
     """Return the conversations."""
     found: Talks = request.app.state.talks
+    return found
+
+
+def shelf_of(request: Request) -> Shelf:
+    """Return the publications."""
+    found: Shelf = request.app.state.shelf
+    return found
+
+
+def publication_of(request: Request) -> ShownPublication:
+    """Return the publication that the path names."""
+    found = shelf_of(request).get(request.path_params["publication"])
+    if found is None:
+        raise Denied(404, NOWHERE)
     return found
 
 

@@ -107,6 +107,7 @@ class Collection:
     place: Path
     plans: tuple[Path, ...] = ()
     tokens: Path | None = None
+    metrics: Path | None = None
     rate: int | None = None
     ids: bool = True
 
@@ -229,7 +230,7 @@ def _sources(made: Dataset, where: str) -> str | Mapping[str, str]:
 def _collection(record: Mapping[str, Any], folder: Path) -> Collection:
     given = dict(record)
     named(given.get("name"), "The collection")
-    for key in ("place", "tokens"):
+    for key in ("place", "tokens", "metrics"):
         if key in given:
             given[key] = folder / _text(given[key], key)
     given["plans"] = tuple(folder / _text(one, "plans") for one in given.get("plans", ()))

@@ -195,6 +195,38 @@ def test_the_curator_approves_and_adds_somebody(demo, browser):
     other.sign_in(token)
 
 
+def test_a_conversation_from_its_cost_to_its_replies(demo, browser):
+    place, tokens = demo
+    tom, carla = tab(browser, place), tab(browser, place)
+    carla.sign_in(tokens["carla"])
+    carla.go("/people")
+    carla.page.fill("#name", "tom")
+    carla.page.click("text=Add and show the token")
+    tom.sign_in(carla.page.inner_text("code.token"))
+    tom.go("/d/adult")
+    tom.page.click("main >> text=Conversations")
+    for name in ("race", "sex"):
+        tom.page.check(f"input[value={name}]")
+    tom.page.fill("#spend", "Pure(1.2)")
+    tom.page.click("text=What would it cost?")
+    assert "waits for a curator" in tom.page.inner_text(".foreseen")
+    tom.check()
+    tom.page.click("text=Ask a curator for it")
+    tom.page.wait_for_selector("text=Take it back")
+    tom.check()
+    carla.go("/d/adult/desk")
+    assert "a conversation about race, sex" in carla.page.inner_text("main")
+    carla.page.click("text=Approve >> nth=-1")
+    carla.page.wait_for_selector("text=Nothing waits")
+    tom.page.wait_for_selector("text=Open it and pay")  # the page looks again by itself
+    tom.page.click("text=Open it and pay")
+    tom.page.fill("#conditions", "sex = 'Female'\nsex = 'Female' AND race = 'Black'")
+    tom.page.click("main >> button:has-text('Ask')")
+    tom.page.wait_for_selector("text=2 conditions asked so far")
+    tom.check()
+    tom.picture("conversation")
+
+
 def test_the_auditor_by_keyboard_alone(demo, browser):
     place, tokens = demo
     here = tab(browser, place)

@@ -16,7 +16,7 @@ from sfumato.serve.doors import ASKERS, Door, desk_of, fields, lists_of, talks_o
 from sfumato.serve.identity import Identity
 from sfumato.serve.jobs import read_key
 from sfumato.serve.pages import render
-from sfumato.serve.pages.asking import usual_spend
+from sfumato.serve.pages.asking import quoted, usual_spend
 from sfumato.serve.talks import Terms, read_terms
 from sfumato.serve.wire import status_of, told
 from sfumato.show.views import readable
@@ -95,9 +95,22 @@ def one(request: Request, who: Asker, key: str) -> Response:
 def _page(request: Request, who: Identity, key: str, status: int = 200, **facts: Any) -> Response:
     desk = desk_of(request)
     talk = talks_of(request).standing(desk, who, key)
-    spend = read_terms({name: talk[name] for name in ("columns", "queries", "spend")})
+    terms = read_terms({name: talk[name] for name in ("columns", "queries", "spend")})
+    example = _example(desk, (terms.columns or tuple(desk.front.schema.names))[0])
     shown = {"asked": "", "rows": [], "progress": None, "wrong": "", "cautions": [], **facts}
-    return render(request, "talk.html", status, desk=desk, talk=talk, about=spend.text, spend=str(spend.spend), **shown)
+    facts = {"about": terms.text, "spend": str(terms.spend), "example": example, **shown}
+    return render(request, "talk.html", status, desk=desk, talk=talk, **facts)
+
+
+def _example(desk: Desk, column: str) -> str:
+    """Return a condition that can be asked about a column."""
+    domain: Any = desk.front.schema.columns[column]
+    listed = getattr(domain, "size", None) is not None and hasattr(domain, "decode")
+    value = domain.decode(domain.size // 2) if listed else None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{quoted(column)} > {value}"
+    plain = isinstance(value, str) and "'" not in value
+    return f"{quoted(column)} = '{value}'" if plain else f"{quoted(column)} IS NOT NULL"
 
 
 @router.post("/d/{dataset}/conversations/{key}")
@@ -117,9 +130,9 @@ def ask(request: Request, who: Asker, key: str) -> Response:
 def _row(condition: str, reply: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a reply as a line of a table."""
     error = reply["error"]
-    off = UNKNOWN if error is None else f"± {readable(100 * error, 100 * error)} %"
-    part = f"{readable(100 * reply['value'], 100 * error) if error else readable(100 * reply['value'])} %"
-    number = f"about {readable(reply['count'])} {reply['counted']}"
+    off = UNKNOWN if error is None else f"±\u00a0{readable(100 * error, 100 * error)}\u00a0%"
+    part = f"{readable(100 * reply['value'], 100 * error) if error else readable(100 * reply['value'])}\u00a0%"
+    number = f"about {readable(round(reply['count']))} {reply['counted']}"
     return condition, part, off, number, MODEL[reply["source"] == "data"]
 
 

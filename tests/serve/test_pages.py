@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlencode
 
 import pytest
 
@@ -83,6 +84,11 @@ def test_an_analyst_asks_and_finds_the_answer_again(site):
 def test_an_answer_in_sql_is_headed_by_its_statement(site):
     browser = site.browser("ana")
     fields = {"way": "sql", "sql": "SELECT sex,\n  COUNT(*) AS n\nFROM data GROUP BY sex", "spend": "Pure(0.05)"}
+    looked = browser.page(f"/d/first/ask?{urlencode(fields)}").text
+    assert "error of count<" in looked and looked.count('class="point') == 5 and "Half of the time" in looked
+    stated = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.05) COUNT(*) AS n FROM data WHERE age > 9"
+    itself = browser.page(f"/d/first/ask?{urlencode({'way': 'sql', 'sql': stated})}&spend=").text
+    assert "Before you pay" in itself and 'class="curve"' not in itself  # it says itself what it spends
     place = browser.send("/d/first/ask", {**fields, "key": "headed"}, "/d/first/ask").headers["location"]
     page = browser.page(place).text
     assert "<h1>SELECT sex, COUNT(*) AS n FROM data GROUP BY sex</h1>" in page

@@ -89,9 +89,11 @@ def _facts(desk: Desk, who: Identity, given: Mapping[str, str], looked: bool) ->
         found = foresee(desk, asked, who.name)
         facts |= {"foreseen": found, "cost": found.cost, "error": error_text(found)}
         facts["phrase"] = form.asked if form.way == "phrase" else ""
-        if asked.spend is not None and found.error:
-            here = as_typed(asked.spend)
-            facts["curve"] = curve_svg(curve(desk, asked), here, lambda spend: _address(desk, given, spend))
+        if asked.spend is not None and (found.error or found.medians):
+            here, what = as_typed(asked.spend), next(iter(found.medians), "")
+            facts["curve"] = curve_svg(
+                curve(desk, asked, who.name), here, lambda spend: _address(desk, given, spend), what
+            )
     except SfumatoError as problem:
         facts["wrong"] = told(problem)
     return facts

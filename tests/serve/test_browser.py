@@ -10,15 +10,19 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
 
+from sfumato.publish import Publication
 from sfumato.serve.app import service_app
 from sfumato.serve.demo import make_demo
+from sfumato.serve.house import Published
+from tests.publish.sample import prepare
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 AXE = Path(__file__).parent / "assets" / "axe.min.js"
@@ -84,7 +88,10 @@ class Tab:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
     made = make_demo(tmp_path_factory.mktemp("demo"))
-    server = uvicorn.Server(uvicorn.Config(service_app(made.house), port=0, log_level="error", access_log=False))
+    file = prepare(tmp_path_factory.mktemp("published"))
+    Publication.load(file).run(today=date(2026, 2, 1))
+    house = replace(made.house, publications=(Published("visits", file, "Visits by country"),))
+    server = uvicorn.Server(uvicorn.Config(service_app(house), port=0, log_level="error", access_log=False))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -254,6 +261,22 @@ def test_the_auditor_by_keyboard_alone(demo, browser):
     page.wait_for_selector("text=Everything was worked out again and agrees")
     here.check()
     here.picture("audit")
+
+
+def test_a_publication_is_looked_at_and_verified(demo, browser):
+    place, tokens = demo
+    here = tab(browser, place)
+    here.sign_in(tokens["otto"])
+    here.page.click("text=Visits by country")
+    here.page.wait_for_selector("text=What is promised")
+    here.check()
+    here.page.click("text=Work it out again")
+    here.page.wait_for_selector("text=Everything was worked out again and agrees: 4 periods")
+    here.check()
+    here.picture("publication")
+    here.page.click("text=All of it on one page")
+    here.page.wait_for_selector("svg")
+    here.check()
 
 
 def test_signing_out_ends_a_stolen_cookie(demo, browser):

@@ -116,7 +116,8 @@ class ShownPublication:
     def _table(self, path: str, newest_last: bool) -> Newest:
         with (self.home / path).open(encoding="utf-8", newline="") as text:
             columns, *rows = csv.reader(text)
-        few = rows[::-1][:SHOWN_ROWS] if newest_last else rows[:SHOWN_ROWS]
+        # Newest periods first; the groups of each stay in their order.
+        few = (sorted(rows, key=lambda row: row[0], reverse=True) if newest_last else rows)[:SHOWN_ROWS]
         return Newest(PurePosixPath(path).stem, path, columns, few, len(rows) - len(few))
 
     def to_json(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from sfumato.errors import ParameterError
 from sfumato.serve.identity import COOKIE, MOST_ATTEMPTS
 from tests.serve.houses import add_accounts, open_site, write_house
 
@@ -126,6 +127,20 @@ def test_a_curator_approves_adds_people_and_lowers_quotas(site):
     assert site.browser().sign_in(token).status_code == 401
     assert cora.send("/d/first/quotas", {"name": "ben", "bound": "Pure(0.5)"}, "/d/first/desk").status_code == 303
     assert "lowered to Pure(0.5)" in cora.page("/d/first/desk").text
+
+
+def test_a_question_that_cannot_be_asked_any_more_does_not_shut_the_desk(site, monkeypatch):
+    job = site.ask("ana", "count where age > 62", "Pure(1.25)").json()["job"]
+    desk = site.client.app.state.desks["first"]
+
+    def gone(form):
+        raise ParameterError("There is no column 'age'.")
+
+    monkeypatch.setattr(desk, "meant", gone)
+    page = site.browser("cora").page("/d/first/desk")
+    assert page.status_code == 200 and "cannot be asked any more: There is no column" in page.text and job in page.text
+    monkeypatch.undo()
+    assert site.post("cora", f"/api/datasets/first/approvals/{job}", {"approve": False}).status_code == 200
 
 
 def test_an_auditor_verifies_and_takes_the_evidence(site):

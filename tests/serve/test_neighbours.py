@@ -80,7 +80,8 @@ def seen(folder: Path, last: tuple[str, str], bodies: list[dict[str, Any]] = BOD
             for kind in ("csv", "json", "svg"):
                 replies.append(site.get(who, f"/api/datasets/first/answers/{job}/file.{kind}"))
         page = site.browser(who)
-        replies += [page.page(f"/d/first{path}") for path in ("", "/ask", "/history")]
+        foreseen = "/conversations?columns=sex&queries=50&spend=Pure(1)"
+        replies += [page.page(f"/d/first{path}") for path in ("", "/ask", "/history", foreseen)]
         replies += [page.page(f"/d/first/answers/{job}") for job in jobs_seen]
     return [masked(f"{one.request.url} {one.status_code} {sorted(one.headers.items())} {one.text}") for one in replies]
 

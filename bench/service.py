@@ -1,6 +1,10 @@
 """How long a count takes through the service, how many people it holds, and what its latency tells of one person.
 
     python -m bench.service [--rows 1000000] [--users 50]
+    python -m bench.service --first
+
+The second one clones this checkout, installs it into a new environment, starts the demo, and asks a first question as
+an analyst in Chromium; it needs what `make audit` needs, and a package index.
 
 CPU time where that is meant: others may work on the machine. Latencies are compared for two tables that differ in one
 person, with ticks and without; the Kolmogorov-Smirnov distance of two halves of the same table says what chance gives.
@@ -9,11 +13,19 @@ person, with ticks and without; the Kolmogorov-Smirnov distance of two halves of
 from __future__ import annotations
 
 import argparse
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from urllib.request import urlopen
 
 import numpy as np
 import pyarrow
@@ -140,14 +152,91 @@ def latency(folder: Path, rows: int, repeats: int) -> None:
         )
 
 
+def first_answer(folder: Path) -> None:
+    """Say how long it takes from a clone to an analyst's first answer in a browser."""
+    began, last = time.monotonic(), time.monotonic()
+
+    def step(said: str) -> None:
+        nonlocal last
+        moment = time.monotonic()
+        print(f"{said}: {moment - last:.0f} s", flush=True)
+        last = moment
+
+    clone, here = folder / "sfumato", Path(__file__).resolve().parent.parent
+    run = partial(subprocess.run, check=True, stdout=subprocess.DEVNULL)
+    run(["git", "clone", "--quiet", str(here), str(clone)])
+    step("clone")
+    run([sys.executable, "-m", "venv", str(folder / "venv")])
+    python = str(folder / "venv" / "bin" / "python")
+    packages = ["--constraint", str(clone / "requirements.lock"), f"{clone}[serve]"]
+    # Without the path of this process, which leads to another sfumato.
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    run([python, "-m", "pip", "install", "--quiet", *packages], env=alone)
+    step("install")
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = int(found.getsockname()[1])
+    words = [python, "-m", "sfumato", "serve", "--demo", "--folder", str(folder / "demo"), "--port", str(port)]
+    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen(words, cwd=folder, env=alone, text=True, **quiet)  # type: ignore[call-overload]
+    try:
+        assert server.stdout is not None
+        token = next(line.split()[1] for line in server.stdout if line.strip().startswith("ana "))
+        place = f"http://127.0.0.1:{port}"
+        while not _listens(f"{place}/ready"):
+            assert server.poll() is None, "The demo did not start."
+            time.sleep(0.2)
+        step("start of the demo")
+        _ask_in_browser(place, token)
+        step("sign in and a first answer in Chromium")
+    finally:
+        server.terminate()
+        server.wait()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    lasted, worked = time.monotonic() - began, used.ru_utime + used.ru_stime
+    print(f"from clone to a first answer: {lasted:.0f} s, {worked:.0f} s of CPU")
+
+
+def _listens(address: str) -> bool:
+    try:
+        with urlopen(address, timeout=5) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False
+
+
+def _ask_in_browser(place: str, token: str) -> None:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.set_default_timeout(60_000)
+        page.goto(f"{place}/sign-in")
+        page.fill("#token", token)
+        page.click("text=Sign in >> nth=-1")
+        page.click("text=Adult: a census of 1994")
+        page.click("text=Ask a question")
+        page.select_option("#what", "mean")
+        page.select_option("#column", "hours_per_week")
+        page.wait_for_selector(".foreseen")
+        page.click("text=Ask and pay")
+        page.wait_for_selector("text=How to cite it")
+        browser.close()
+
+
 def main() -> None:
     """Measure."""
     options = argparse.ArgumentParser()
     options.add_argument("--rows", type=int, default=1_000_000)
     options.add_argument("--users", type=int, default=50)
     options.add_argument("--repeats", type=int, default=40)
+    options.add_argument("--first", action="store_true", help="From a clone to a first answer in Chromium.")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        if given.first:
+            first_answer(Path(folder))
+            return
         work(Path(folder), given.rows, given.repeats)
         crowd(Path(folder), given.rows, given.users)
         latency(Path(folder), min(given.rows, 100_000), given.repeats)

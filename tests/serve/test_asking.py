@@ -192,6 +192,32 @@ def test_a_store_that_stopped_in_the_middle_goes_on(tmp_path):
         assert spent(site) == Fraction(1, 4)  # the same question: paid once
 
 
+def test_every_state_survives_a_restart(tmp_path):
+    """What ended stays as it ended, what waits for a curator still waits, and can be decided after it."""
+    house = write_house(tmp_path)
+    client, site = open_site(house, add_accounts(house))
+    with client:
+        jobs = client.app.state.jobs
+        who, desk = client.app.state.people.find("ana"), client.app.state.desks["first"]
+        from sfumato.serve.asked import read_form
+
+        form = read_form({"phrase": "count where age > 43", "spend": "Pure(1.25)"})
+        ended = ("refused", "failed", "cancelled", "declined")
+        kept = {state: jobs._insert(who, desk, form, state, state).id for state in (*ended, "waiting")}
+        stored = site.ask("ana", "count where age > 41", "Pure(0.25)").json()
+    client, site = open_site(load_house(tmp_path / "house.toml"), site.tokens)
+    with client:
+        listed = {one["job"]: one["state"] for one in site.get("ana", "/api/datasets/first/answers").json()}
+        assert all(listed[job] == state for state, job in kept.items()) and listed[stored["job"]] == "stored"
+        again = site.get("ana", f"/api/datasets/first/answers/{stored['job']}").json()
+        assert again["answers"][0]["released"] == stored["answers"][0]["released"]
+        assert site.post("ana", f"/api/datasets/first/jobs/{kept['cancelled']}/cancel").json()["state"] == "cancelled"
+        approved = site.post("cora", f"/api/datasets/first/approvals/{kept['waiting']}", {"approve": True})
+        assert approved.status_code == 200 and spent(site) in (Fraction(1, 4), Fraction(3, 2))  # charged once it runs
+        assert site.ask("ana", "count where age > 40", "Pure(0.25)").status_code == 200  # waits behind it
+        assert spent(site) == Fraction(7, 4)
+
+
 def test_too_many_at_once_are_asked_to_come_again(tmp_path):
     house = faster(write_house(tmp_path), waiting=1)
     client, site = open_site(house, add_accounts(house))

@@ -10,15 +10,19 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
 
+from sfumato.publish import Publication
 from sfumato.serve.app import service_app
 from sfumato.serve.demo import make_demo
+from sfumato.serve.house import Published
+from tests.publish.sample import prepare
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 AXE = Path(__file__).parent / "assets" / "axe.min.js"
@@ -84,7 +88,10 @@ class Tab:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
     made = make_demo(tmp_path_factory.mktemp("demo"))
-    server = uvicorn.Server(uvicorn.Config(service_app(made.house), port=0, log_level="error", access_log=False))
+    file = prepare(tmp_path_factory.mktemp("published"))
+    Publication.load(file).run(today=date(2026, 2, 1))
+    house = replace(made.house, publications=(Published("visits", file, "Visits by country"),))
+    server = uvicorn.Server(uvicorn.Config(service_app(house), port=0, log_level="error", access_log=False))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -195,6 +202,38 @@ def test_the_curator_approves_and_adds_somebody(demo, browser):
     other.sign_in(token)
 
 
+def test_a_conversation_from_its_cost_to_its_replies(demo, browser):
+    place, tokens = demo
+    tom, carla = tab(browser, place), tab(browser, place)
+    carla.sign_in(tokens["carla"])
+    carla.go("/people")
+    carla.page.fill("#name", "tom")
+    carla.page.click("text=Add and show the token")
+    tom.sign_in(carla.page.inner_text("code.token"))
+    tom.go("/d/adult")
+    tom.page.click("main >> text=Conversations")
+    for name in ("race", "sex"):
+        tom.page.check(f"input[value={name}]")
+    tom.page.fill("#spend", "Pure(1.2)")
+    tom.page.click("text=What would it cost?")
+    assert "waits for a curator" in tom.page.inner_text(".foreseen")
+    tom.check()
+    tom.page.click("text=Ask a curator for it")
+    tom.page.wait_for_selector("text=Take it back")
+    tom.check()
+    carla.go("/d/adult/desk")
+    assert "a conversation about race, sex" in carla.page.inner_text("main")
+    carla.page.click("text=Approve >> nth=-1")
+    carla.page.wait_for_selector("text=Nothing waits")
+    tom.page.wait_for_selector("text=Open it and pay")  # the page looks again by itself
+    tom.page.click("text=Open it and pay")
+    tom.page.fill("#conditions", "sex = 'Female'\nsex = 'Female' AND race = 'Black'")
+    tom.page.click("main >> button:has-text('Ask')")
+    tom.page.wait_for_selector("text=2 conditions asked so far")
+    tom.check()
+    tom.picture("conversation")
+
+
 def test_the_auditor_by_keyboard_alone(demo, browser):
     place, tokens = demo
     here = tab(browser, place)
@@ -222,6 +261,22 @@ def test_the_auditor_by_keyboard_alone(demo, browser):
     page.wait_for_selector("text=Everything was worked out again and agrees")
     here.check()
     here.picture("audit")
+
+
+def test_a_publication_is_looked_at_and_verified(demo, browser):
+    place, tokens = demo
+    here = tab(browser, place)
+    here.sign_in(tokens["otto"])
+    here.page.click("text=Visits by country")
+    here.page.wait_for_selector("text=What is promised")
+    here.check()
+    here.page.click("text=Work it out again")
+    here.page.wait_for_selector("text=Everything was worked out again and agrees: 4 periods")
+    here.check()
+    here.picture("publication")
+    here.page.click("text=All of it on one page")
+    here.page.wait_for_selector("svg")
+    here.check()
 
 
 def test_signing_out_ends_a_stolen_cookie(demo, browser):

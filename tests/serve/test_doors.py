@@ -34,6 +34,8 @@ ROLES = {
     "POST /api/datasets/{dataset}/conversations": ASK,
     "GET /api/datasets/{dataset}/conversations": ASK,
     "POST /api/datasets/{dataset}/conversations/{key}": ASK,
+    "GET /api/datasets/{dataset}/conversations/{key}": ASK,
+    "POST /api/datasets/{dataset}/conversations/{key}/cancel": ASK,
     "GET /api/datasets/{dataset}/jobs/{job}": ASK,
     "POST /api/datasets/{dataset}/jobs/{job}/cancel": ASK,
     "GET /api/datasets/{dataset}/jobs/{job}/events": ASK,
@@ -52,6 +54,13 @@ ROLES = {
     "POST /api/people": CURATOR,
     "POST /api/people/{name}/tokens": CURATOR,
     "POST /api/people/{name}/revoke": CURATOR,
+    "GET /api/publications": ALL,
+    "GET /api/publications/{publication}": ALL,
+    "GET /api/publications/{publication}/files/{path:path}": ALL,
+    "POST /api/publications/{publication}/verify": WATCH,
+    "GET /publications": ALL,
+    "GET /publications/{publication}": ALL,
+    "POST /publications/{publication}/verify": WATCH,
     "GET /sign-in": OPEN,
     "POST /sign-in": OPEN,
     "POST /sign-out": ALL,
@@ -63,6 +72,12 @@ ROLES = {
     "GET /d/{dataset}/ask/rehearse": ASK,
     "POST /d/{dataset}/ask": ASK,
     "GET /d/{dataset}/synthetic": ASK,
+    "GET /d/{dataset}/conversations": ASK,
+    "POST /d/{dataset}/conversations": ASK,
+    "GET /d/{dataset}/conversations/{key}": ASK,
+    "POST /d/{dataset}/conversations/{key}": ASK,
+    "POST /d/{dataset}/conversations/{key}/open": ASK,
+    "POST /d/{dataset}/conversations/{key}/cancel": ASK,
     "GET /d/{dataset}/answers/{job}": ASK,
     "POST /d/{dataset}/answers/{job}/cancel": ASK,
     "GET /d/{dataset}/history": ASK,
@@ -97,7 +112,8 @@ def test_the_doors_are_those_of_the_table(site):
 
 
 def filled(path: str, dataset: str) -> str:
-    return path.format(dataset=dataset, job="0" * 32, kind="csv", name="nobody", key="none")
+    plain = path.replace("{path:path}", "none.csv")
+    return plain.format(dataset=dataset, job="0" * 32, kind="csv", name="nobody", key="none", publication="none")
 
 
 def test_who_may_do_what_and_where(site):

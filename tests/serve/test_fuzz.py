@@ -77,17 +77,22 @@ def body(source: Source) -> object:
     return leaf(source) if way == "bare" else {way: made[way], "spend": source.choice(SPENDS)}
 
 
-def send(site: Site, source: Source) -> int:
+def made(source: Source) -> tuple[str, dict[str, str], bytes]:
+    """Return where a request goes, its headers and its body."""
     kind = source.choice(["preview", "preview?error=true", "curve", "largest", "rehearse", "ask", "nowhere",
                           "conversations", "conversations/preview", "conversations/k-1"])  # fmt: skip
-    path = f"/api/datasets/first/{kind}"
     headers = {"Content-Type": "application/json"}
     if source.randrange(5) == 0:
         headers["Idempotency-Key"] = source.choice(["a", "b c", "x" * 100, "k-1", "%00"])
     content = json.dumps(body(source)).encode()
     if source.randrange(10) == 0:
         content = bytes(source.randrange(256) for _ in range(20)) if source.randrange(2) else b"[" * 20000
-    return int(site.call("ana", "POST", path, content=content, headers=headers).status_code)
+    return kind, headers, content
+
+
+def send(site: Site, source: Source) -> int:
+    kind, headers, content = made(source)
+    return int(site.call("ana", "POST", f"/api/datasets/first/{kind}", content=content, headers=headers).status_code)
 
 
 def fuzz(site: Site, seed: int, count: int) -> dict[int, int]:

@@ -237,8 +237,12 @@ def test_a_collector_runs_under_the_same_service(tmp_path):
 
     colours = local.plan(users=1000, spend=Pure(1), candidates=["red", "green", "blue"])
     colours.save(tmp_path / "colours.plan")
+    sizes = local.plan(users=1000, spend=Pure(1), candidates=["small", "large"])
+    sizes.save(tmp_path / "sizes.plan")
     (tmp_path / "senders").write_text("a-token-of-sixteen-or-more\n")
-    more = '[[collection]]\nname = "colours"\nplace = "collected"\nplans = ["colours.plan"]\ntokens = "senders"\n'
+    (tmp_path / "operators").write_text("another-token-of-sixteen\n")
+    more = '[[collection]]\nname = "colours"\nplace = "collected"\nplans = ["colours.plan", "sizes.plan"]\n'
+    more += 'tokens = "senders"\nmetrics = "operators"\n'
     house = write_house(tmp_path, more=more)
     client, site = open_site(house, add_accounts(house))
     with client:
@@ -247,6 +251,17 @@ def test_a_collector_runs_under_the_same_service(tmp_path):
         found = client.post("/collect/colours/reports", content=line, headers=sent)
         assert found.status_code == 200 and found.json()["accepted"] == 1
         assert client.post("/collect/colours/reports", content=line).status_code == 401
+        other = local.envelope(sizes.client().report("small"))
+        assert client.post("/collect/colours/reports", content=other, headers=sent).json()["accepted"] == 1
         assert client.get("/collect/colours/plan").status_code == 200
-        assert "sfumato_reports_total" in client.get("/collect/colours/metrics", headers=sent).text
+        assert client.get("/collect/colours/metrics", headers=sent).status_code == 401  # a sender runs nothing
+        watching = {"Authorization": "Bearer another-token-of-sixteen"}
+        for found in (
+            client.get("/collect/colours/metrics", headers=watching),
+            site.get("carla", "/collect/colours/metrics"),
+        ):
+            for plan in (colours, sizes):
+                assert f'sfumato_reports_total{{plan="{plan.digest.hex()}",result="accepted"}} 1' in found.text
+        for who in ("cora", "otto", "ana"):  # of one data set, or an analyst
+            assert site.get(who, "/collect/colours/metrics").status_code == 401
         assert site.get("ana", "/api/me").status_code == 200

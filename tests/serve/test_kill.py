@@ -46,14 +46,15 @@ def write(folder: Path, port: int, limit: str, store: str, ledger: str) -> House
 
 
 class Service:
-    """A server process that is killed and started again."""
+    """A server process that is killed and started again; of several workers one is killed, and the others go on."""
 
-    def __init__(self, folder: Path, port: int) -> None:
-        self.folder, self.port = folder, port
+    def __init__(self, folder: Path, port: int, workers: int = 1) -> None:
+        self.folder, self.port, self.workers = folder, port, workers
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         words = [sys.executable, "-m", "sfumato", "serve", str(self.folder / "house.toml")]
+        words += ["--workers", str(self.workers)]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(words, stdout=log, stderr=log, env=dict(os.environ))
         until = time.monotonic() + 120
@@ -71,6 +72,24 @@ class Service:
         assert self.process is not None
         self.process.send_signal(how)
         self.process.wait()
+
+    def interrupt(self, turn: int) -> None:
+        """Kill what answers, and have it answer again: one process by a new start, a worker by its supervisor."""
+        if self.workers == 1:
+            self.kill()
+            self.start()
+            return
+        until = time.monotonic() + 120
+        while len(found := self.working()) < self.workers:
+            assert time.monotonic() < until, "A killed worker was not replaced."
+            time.sleep(0.2)
+        os.kill(found[turn % len(found)], signal.SIGKILL)
+
+    def working(self) -> list[int]:
+        """Return the ids of the worker processes."""
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return [int(one) for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
 def ask(port: int, token: str, key: str, phrase: str, give_up: float) -> dict[str, object]:
@@ -93,14 +112,16 @@ def ask(port: int, token: str, key: str, phrase: str, give_up: float) -> dict[st
     raise AssertionError(f"{key} got no answer")
 
 
-def story(folder: Path, analysts: int, questions: int, kills: int, limit: str, store: str, ledger: str) -> None:
+def story(
+    folder: Path, analysts: int, questions: int, kills: int, limit: str, store: str, ledger: str, workers: int = 1
+) -> None:
     port = free_port()
     house = write(folder, port, limit, store, ledger)
     kept = Store(house.service.store)
     people = People(kept, house.service)
     tokens = {f"a{n}": people.add(f"a{n}", "analyst", ["people"]) for n in range(analysts)}
     kept.close()
-    service = Service(folder, port)
+    service = Service(folder, port, workers)
     service.start()
     found: dict[str, list[dict[str, object]]] = {}
     give_up = time.monotonic() + 3000
@@ -119,8 +140,7 @@ def story(folder: Path, analysts: int, questions: int, kills: int, limit: str, s
     for turn in range(kills):
         while len(found) < (turn + 1) * analysts * questions // (kills + 1):
             time.sleep(0.01)
-        service.kill()
-        service.start()
+        service.interrupt(turn)
     for thread in threads:
         thread.join()
     for name, token in tokens.items():  # a retry of everything gives the same, and costs nothing
@@ -159,3 +179,11 @@ def test_sixteen_analysts_and_many_kills_on_postgres(tmp_path, postgres, monkeyp
     for name in ("HOUSE_STORE", "HOUSE_LEDGER"):
         monkeypatch.setenv(name, schema_on(postgres))
     story(tmp_path, 16, 250, 6, "Pure(20)", "$HOUSE_STORE", "$HOUSE_LEDGER")
+
+
+@pytest.mark.audit
+@pytest.mark.skipif(sys.platform != "linux", reason="the workers of a server are found in /proc")
+def test_sixteen_analysts_and_killed_workers_on_postgres(tmp_path, postgres, monkeypatch):
+    for name in ("HOUSE_STORE", "HOUSE_LEDGER"):
+        monkeypatch.setenv(name, schema_on(postgres))
+    story(tmp_path, 16, 250, 12, "Pure(20)", "$HOUSE_STORE", "$HOUSE_LEDGER", workers=3)

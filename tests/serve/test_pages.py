@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlencode
 
 import pytest
 
+from sfumato.errors import ParameterError
 from sfumato.serve.identity import COOKIE, MOST_ATTEMPTS
 from tests.serve.houses import add_accounts, open_site, write_house
 
@@ -80,6 +82,20 @@ def test_an_analyst_asks_and_finds_the_answer_again(site):
     assert picture and browser.page(picture[1]).status_code == 200
 
 
+def test_an_answer_in_sql_is_headed_by_its_statement(site):
+    browser = site.browser("ana")
+    fields = {"way": "sql", "sql": "SELECT sex,\n  COUNT(*) AS n\nFROM data GROUP BY sex", "spend": "Pure(0.05)"}
+    looked = browser.page(f"/d/first/ask?{urlencode(fields)}").text
+    assert "error of count<" in looked and looked.count('class="point') == 5 and "Half of the time" in looked
+    stated = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.05) COUNT(*) AS n FROM data WHERE age > 9"
+    itself = browser.page(f"/d/first/ask?{urlencode({'way': 'sql', 'sql': stated})}&spend=").text
+    assert "Before you pay" in itself and 'class="curve"' not in itself  # it says itself what it spends
+    place = browser.send("/d/first/ask", {**fields, "key": "headed"}, "/d/first/ask").headers["location"]
+    page = browser.page(place).text
+    assert "<h1>SELECT sex, COUNT(*) AS n FROM data GROUP BY sex</h1>" in page
+    assert "Statement in SQL" not in page and "SELECT sex, COUNT(*)" in page.split("How to cite it")[1]
+
+
 def test_a_refusal_and_a_mistake_are_the_same_sentence_on_a_page(site):
     browser = site.browser("ana")
     wrong = browser.page("/d/first/ask?way=phrase&phrase=mean+of+salary&spend=Pure(0.1)")
@@ -111,6 +127,20 @@ def test_a_curator_approves_adds_people_and_lowers_quotas(site):
     assert site.browser().sign_in(token).status_code == 401
     assert cora.send("/d/first/quotas", {"name": "ben", "bound": "Pure(0.5)"}, "/d/first/desk").status_code == 303
     assert "lowered to Pure(0.5)" in cora.page("/d/first/desk").text
+
+
+def test_a_question_that_cannot_be_asked_any_more_does_not_shut_the_desk(site, monkeypatch):
+    job = site.ask("ana", "count where age > 62", "Pure(1.25)").json()["job"]
+    desk = site.client.app.state.desks["first"]
+
+    def gone(form):
+        raise ParameterError("There is no column 'age'.")
+
+    monkeypatch.setattr(desk, "meant", gone)
+    page = site.browser("cora").page("/d/first/desk")
+    assert page.status_code == 200 and "cannot be asked any more: There is no column" in page.text and job in page.text
+    monkeypatch.undo()
+    assert site.post("cora", f"/api/datasets/first/approvals/{job}", {"approve": False}).status_code == 200
 
 
 def test_an_auditor_verifies_and_takes_the_evidence(site):

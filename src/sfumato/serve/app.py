@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -20,14 +20,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from sfumato.errors import SfumatoError
-from sfumato.serve.api import asking, books, datasets, people, status, talks
+from sfumato.serve.api import asking, books, datasets, people, publications, status, talks
 from sfumato.serve.cautions import listen
 from sfumato.serve.desks import Desks
-from sfumato.serve.doors import SignIn, add_routes, every_route
+from sfumato.serve.doors import WATCHERS, SignIn, add_routes, every_route
 from sfumato.serve.house import Collection, House
-from sfumato.serve.identity import Identify, People
+from sfumato.serve.identity import ALL, Identify, People
 from sfumato.serve.jobs import Jobs
 from sfumato.serve.problems import Denied, respond
+from sfumato.serve.publications import Shelf
 from sfumato.serve.store import Store
 from sfumato.serve.talks import Talks
 from sfumato.serve.ticks import App, Bodies, Message, Receive, Send, Ticks, next_tick
@@ -75,11 +76,11 @@ def service_app(house: House, *, identify: Identify | None = None) -> FastAPI:
         openapi_url=None,  # FastAPI's own pages load scripts from elsewhere; pages/ has one that does not
     )
     app.state.house, app.state.counted, app.state.streams = house, Counter(), 0
-    for module in (datasets, asking, talks, books, people):
+    for module in (datasets, asking, talks, books, people, publications):
         add_routes(app, module.router, "/api")
     add_routes(app, status.router)
     _add_pages(app)
-    collectors = {one.name: _collector(one) for one in house.collections}
+    collectors = {one.name: _collector(one, app) for one in house.collections}
     for name, mounted in collectors.items():
         app.mount(f"/collect/{name}", mounted)
     list(every_route(app))  # a route without a door ends the start here
@@ -99,6 +100,7 @@ def _open(app: FastAPI, house: House, identify: Identify | None) -> None:
     state.desks = Desks(house.datasets)
     state.jobs = Jobs(state.store, state.desks, house.service)
     state.talks = Talks(state.store, house.service)
+    state.shelf = Shelf(house.publications)
     state.jobs.resume()
 
 
@@ -115,16 +117,26 @@ def _add_pages(app: FastAPI) -> None:
     pages.add_to(app)
 
 
-def _collector(terms: Collection) -> FastAPI:
+def _collector(terms: Collection, service: FastAPI) -> FastAPI:
     from sfumato.local import read_plan
     from sfumato.serve.collector import collector_app
-    from sfumato.serve.senders import Tokens
+    from sfumato.serve.senders import Retry, Tokens
 
     plans = [read_plan(path) for path in terms.plans]
     made: Any = None if not plans else plans[0] if len(plans) == 1 else plans
     keeper = None if terms.tokens is None else Tokens(terms.tokens, terms.rate)
+    operators = None if terms.metrics is None else Tokens(terms.metrics)
+
+    def watches(headers: Mapping[str, str]) -> bool | Retry:
+        """Let those read the numbers who watch the whole house, and whoever the collection names; never its senders."""
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        held = service.state.people.holder(token.strip()) if kind.lower() == "bearer" else None
+        if held is not None:
+            return held[0].role in WATCHERS and ALL in held[0].datasets
+        return operators is not None and operators(headers)
+
     # Every worker process of the service collects, so each has a lane.
-    return collector_app(terms.place, made, ids=terms.ids, lanes=True, authorize=keeper, metrics=keeper)
+    return collector_app(terms.place, made, ids=terms.ids, lanes=True, authorize=keeper, metrics=watches)
 
 
 def _add_errors(app: FastAPI) -> None:

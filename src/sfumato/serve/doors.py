@@ -19,6 +19,7 @@ from sfumato.serve.desks import Desk, Desks
 from sfumato.serve.identity import COOKIE, ROLES, Identity, People, Role, Session
 from sfumato.serve.jobs import Job, Jobs
 from sfumato.serve.problems import NOWHERE, ROLE, UNKNOWN, WRONG_TOKEN, Denied
+from sfumato.serve.publications import Shelf, ShownPublication
 from sfumato.serve.talks import Talks
 
 FORM = "form_token"
@@ -124,7 +125,8 @@ async def fields_of(request: Request) -> dict[str, str]:
         if "%00" in body or "\x00" in body:
             raise Denied(422, "A field holds no zero byte; leave it out.")
         try:
-            request.state.fields = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=100))
+            listed = parse_qsl(body, keep_blank_values=True, max_num_fields=100)
+            request.state.fields, request.state.listed = dict(listed), listed
         except ValueError:
             raise Denied(422, "A form has at most 100 fields; send fewer.") from None
     found: dict[str, str] = request.state.fields
@@ -151,6 +153,20 @@ def jobs_of(request: Request) -> Jobs:
 def talks_of(request: Request) -> Talks:
     """Return the conversations."""
     found: Talks = request.app.state.talks
+    return found
+
+
+def shelf_of(request: Request) -> Shelf:
+    """Return the publications."""
+    found: Shelf = request.app.state.shelf
+    return found
+
+
+def publication_of(request: Request) -> ShownPublication:
+    """Return the publication that the path names."""
+    found = shelf_of(request).get(request.path_params["publication"])
+    if found is None:
+        raise Denied(404, NOWHERE)
     return found
 
 
@@ -196,6 +212,12 @@ def may_decide(request: Request, who: Identity, name: str) -> Identity:
     if found is None or not who.manages(found.datasets):
         raise Denied(404, NOWHERE)
     return found
+
+
+def lists_of(request: Request, name: str) -> list[str]:
+    """Return all values of a field that a form may have several times."""
+    listed: list[tuple[str, str]] = getattr(request.state, "listed", [])
+    return [value for key, value in listed if key == name]
 
 
 def fields(request: Request) -> dict[str, Any]:

@@ -82,21 +82,33 @@ def _foresee(desk: Desk, asked: Meant, name: str, error: bool) -> Foreseen:
     return Foreseen(loss, seen.fits, seen.text, desk.needs_approval(asked), wide, medians, free=seen.free)
 
 
-def curve(desk: Desk, asked: Meant) -> list[tuple[str, float]]:
-    """Return the expected error at several spends around the one that is asked about."""
-    if asked.spend is None:
+def curve(desk: Desk, asked: Meant, name: str) -> list[tuple[str, float]]:
+    """Return the expected error at several spends around the one that is asked about; of a statement its first total's.
+
+    A statement that says itself what it spends has no curve: another spend beside it would change nothing.
+    """
+    desk.admit(name)
+    if asked.spend is None or (asked.statement is not None and asked.form.spend is None):
         return []
     found = []
     for part in PARTS:
         spend = scaled(asked.spend, part)
         try:
             with planning():
-                wide = _expected(desk.front, asked, spend)
+                size = _size(desk.front, asked, spend, name)
         except SfumatoError:
             continue
-        if wide is not None:
-            found.append((as_typed(spend), wide.size))
+        if size is not None:
+            found.append((as_typed(spend), size))
     return found
+
+
+def _size(curator: Curator, asked: Meant, spend: Bound, name: str) -> float | None:
+    """Return how far an answer is expected to be off; of a statement, the median noise in its first total."""
+    if asked.statement is not None:
+        return next(iter(curator.explain(asked.form.asked, spend, analyst=name).noise.values()), None)
+    wide = _expected(curator, asked, spend)
+    return None if wide is None else wide.size
 
 
 def as_typed(spend: Bound) -> str:

@@ -107,8 +107,18 @@ class Collection:
     place: Path
     plans: tuple[Path, ...] = ()
     tokens: Path | None = None
+    metrics: Path | None = None
     rate: int | None = None
     ids: bool = True
+
+
+@dataclass(frozen=True)
+class Published:
+    """A publication that is shown: its own file says the rest."""
+
+    name: str
+    file: Path
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,14 +129,19 @@ class House:
     datasets: tuple[Dataset, ...]
     collections: tuple[Collection, ...] = ()
     folder: Path = Path()
+    publications: tuple[Published, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.datasets and not self.collections:
+        if not self.datasets and not self.collections and not self.publications:
             raise ParameterError("The house holds no data set; add [[dataset]] with name, source, schema and ledger.")
-        for listed in (self.datasets, self.collections):
+        for what, listed in (
+            ("data sets", self.datasets),
+            ("collections", self.collections),
+            ("publications", self.publications),
+        ):
             names = [one.name for one in listed]
             if len(set(names)) != len(names):
-                raise ParameterError("Two data sets have the same name; give each its own.")
+                raise ParameterError(f"Two {what} have the same name; give each its own.")
         if len({one.ledger for one in self.datasets}) != len(self.datasets):
             raise ParameterError("Two data sets name the same ledger; each has a ledger of its own.")
 
@@ -156,15 +171,17 @@ def load_house(path: str | Path) -> House:
 
 def read_house(record: Mapping[str, Any], folder: Path) -> House:
     """Return a house from what stands in its file."""
-    _known(record, ("service", "dataset", "collection"), "The house")
+    _known(record, ("service", "dataset", "collection", "publication"), "The house")
     datasets = [_dataset(one, folder) for one in _listed(record, "dataset")]
     collections = [_collection(one, folder) for one in _listed(record, "collection")]
+    publications = [_published(one, folder) for one in _listed(record, "publication")]
     service = dict(_table(record.get("service", {}), "[service]"))
     if "store" in service:
         service["store"] = _place(service["store"], folder, "store")
     else:
         service["store"] = str(folder / Service.store)
-    return House(_made(Service, service, "[service]"), tuple(datasets), tuple(collections), folder)
+    made = _made(Service, service, "[service]")
+    return House(made, tuple(datasets), tuple(collections), folder, tuple(publications))
 
 
 def _dataset(record: Mapping[str, Any], folder: Path) -> Dataset:
@@ -213,13 +230,23 @@ def _sources(made: Dataset, where: str) -> str | Mapping[str, str]:
 def _collection(record: Mapping[str, Any], folder: Path) -> Collection:
     given = dict(record)
     named(given.get("name"), "The collection")
-    for key in ("place", "tokens"):
+    for key in ("place", "tokens", "metrics"):
         if key in given:
             given[key] = folder / _text(given[key], key)
     given["plans"] = tuple(folder / _text(one, "plans") for one in given.get("plans", ()))
     if "place" not in given:
         raise ParameterError('[[collection]] needs place = "…", the directory that reports go to.')
     return _made(Collection, given, "[[collection]]")
+
+
+def _published(record: Mapping[str, Any], folder: Path) -> Published:
+    given = dict(record)
+    named(given.get("name"), "The publication")
+    if "file" not in given:
+        raise ParameterError('[[publication]] needs file = "…", the TOML file that sfumato publish runs.')
+    given["file"] = folder / _text(given["file"], "file")
+    given["title"] = _text(given.get("title", ""), "title")
+    return _made(Published, given, "[[publication]]")
 
 
 def _made(kind: type[Made], given: Mapping[str, Any], where: str) -> Made:

@@ -281,7 +281,11 @@ class Remote(Shorthands):
             raise ParameterError(f"A service takes no {min(options)}= for a conversation; leave it out.")
         columns = None if domain is None else list(domain)
         body = {"columns": columns, "queries": queries, "spend": require_bound(spend).to_json()}
-        return RemoteConversation(self, self._post("/conversations", body, name or new_key()[:16].hex())[1])
+        key = name or new_key()[:16].hex()
+        status, opened = self._post("/conversations", body, key)
+        if status == 202:
+            raise Waiting(f"{opened['said']} Open it later, with the same terms and name={key!r}.", key)
+        return RemoteConversation(self, opened)
 
     def close(self) -> None:
         """Nothing is held open."""

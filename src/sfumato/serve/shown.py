@@ -68,7 +68,8 @@ class Shown:
     def title(self) -> str:
         """What was asked, in a few words."""
         if self.asked.statement is not None:
-            return "Statement in SQL"
+            typed = " ".join(str(self.job.form.asked).split())
+            return title_of({"question": "Select", "statement": typed})
         if self.is_model:
             return f"Synthetic data of {', '.join(self.answer.value.space.names)}"
         by = self.asked.request.by if self.asked.request is not None else ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.serve.desks import Desks
 from sfumato.serve.house import House, load_house
+from sfumato.serve.publications import Shelf
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -42,6 +43,7 @@ PATH = _Path()
 def checked(house: House) -> None:
     """Open everything once before anything listens, so that a mistake is one sentence and not a failed start."""
     Desks(house.datasets).close()
+    Shelf(house.publications)
 
 
 def app() -> FastAPI:

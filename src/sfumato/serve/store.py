@@ -79,6 +79,18 @@ talks = _table(
     *_times("created"),
 )
 
+openings = _table(
+    "openings",  # conversations above the threshold: a table of its own, so that houses from before need no change
+    *_texts(32, "id", primary_key=True),
+    *_texts(60, "dataset", "name", index=True),
+    *_texts(100, "key"),
+    *_texts(None, "form"),
+    *_texts(20, "state"),
+    *_texts(60, "decided"),
+    *_times("created", "changed"),
+    sa.UniqueConstraint("dataset", "name", "key"),
+)
+
 LOCK = 0x5F0A71
 """PostgreSQL's advisory lock under which tables are made, so that two workers do not collide."""
 

@@ -17,7 +17,8 @@ import sqlalchemy as sa
 
 from sfumato.ask.question import fits
 from sfumato.errors import BudgetExceeded, Overtaken, ParameterError
-from sfumato.privacy import Bound
+from sfumato.ledger.wording import cost_text, refusal_text
+from sfumato.privacy import Bound, Loss
 from sfumato.questions.conversation import Conversation
 from sfumato.questions.conversation.opening import Proposal
 from sfumato.questions.conversation.priors import start_of
@@ -27,6 +28,8 @@ from sfumato.serve.cautions import heard
 from sfumato.serve.desks import Desk
 from sfumato.serve.house import Service
 from sfumato.serve.identity import Identity
+from sfumato.serve.jobs import DECLINED
+from sfumato.serve.openings import APPROVED, SAID, Opening, Openings
 from sfumato.serve.problems import NOWHERE, Denied, busy
 from sfumato.serve.store import Store, now
 from sfumato.serve.store import talks as table
@@ -43,7 +46,6 @@ MOST_QUERIES = 1_000_000
 UNREADABLE = (
     'Open a conversation with {"columns": ["age", "sex"], "spend": "Approximate(1, 1e-6)"}, say; queries is optional.'
 )
-ABOVE = "A conversation that costs a person more than {above} is opened by a curator; open one for less."
 OTHER = "This Idempotency-Key belongs to another conversation; give each a key of its own."
 
 
@@ -59,6 +61,12 @@ class Terms:
         """Return a JSON object that `read_terms` reads back."""
         listed = None if self.columns is None else list(self.columns)
         return {"columns": listed, "queries": self.queries, "spend": self.spend.to_json()}
+
+    @property
+    def text(self) -> str:
+        """What it is about, in a line."""
+        about = "all columns" if self.columns is None else ", ".join(self.columns)
+        return f"a conversation about {about}, {self.queries:,} conditions expected, for {self.spend}"
 
 
 def read_terms(record: Any) -> Terms:
@@ -113,6 +121,7 @@ class Talks:
 
     def __init__(self, store: Store, service: Service) -> None:
         self.store, self.service = store, service
+        self.openings = Openings(store)
         self._open: OrderedDict[str, Conversation] = OrderedDict()
         self._lock = Lock()
         self._places = BoundedSemaphore(AT_ONCE)
@@ -122,20 +131,32 @@ class Talks:
         desk.admit(who.name)
         with planning(), heard() as said:
             proposal = proposed(desk, terms)
-            seen = desk.front.ledger.preview(proposal.losses(), who.name)
+            losses = proposal.losses()
+            seen = desk.front.ledger.preview(losses, who.name)
             total = proposal.gauge.total
             plan = None if total is None else proposal.plan(total)
         cautions = [*said, *([plan.advice] if plan is not None and plan.verdict != "converse" else [])]
         error = None if plan is None else min(plan.error, 1.0)
-        return {"fits": seen.fits, "text": seen.text, "expected_error": error, "cautions": cautions}
+        return {
+            "fits": seen.fits,
+            "text": seen.text,
+            "cost": cost_text(losses[0]),
+            "needs_approval": _above(desk, losses),
+            "expected_error": error,
+            "cautions": cautions,
+        }
 
     def start(self, desk: Desk, who: Identity, terms: Terms, key: str) -> dict[str, Any]:
-        """Open a conversation, or find it opened before under the same key; its whole spend is charged here, once."""
+        """Open a conversation, or find it opened before under the same key; its whole spend is charged here, once.
+
+        Above the threshold it waits for a curator first, and whoever asked for it opens it when it is approved.
+        """
         with planning():
-            loss = proposed(desk, terms).losses()[0]
-        above = desk.terms.approve_above
-        if who.role != "curator" and above is not None and not fits(loss, above):
-            raise Denied(403, ABOVE.format(above=above))
+            losses = proposed(desk, terms).losses()
+        if who.role != "curator" and _above(desk, losses):
+            waiting = self._waiting(desk, Talk(desk.name, who.name, key, terms), losses)
+            if waiting is not None:
+                return waiting
         talk = self._kept(desk, who, terms, key)
         if talk.terms.to_json() != terms.to_json():
             raise Denied(409, OTHER)
@@ -144,6 +165,28 @@ class Talks:
         except BudgetExceeded:
             self.store.run(sa.delete(table).where(*_is(talk)))  # nothing was opened
             raise
+
+    def _waiting(self, desk: Desk, talk: Talk, losses: Sequence[Loss]) -> dict[str, Any] | None:
+        """Return how a conversation stands that a curator decides about; None if it may be opened."""
+        if desk.front.ledger.entry(talk.request) is not None:
+            return None  # it was paid for
+        form = json.dumps(talk.terms.to_json())
+        found = self.openings.of(talk.dataset, talk.name, talk.key)
+        if found is None:
+            _refuse_beyond(desk, talk, losses)
+            found = self.openings.add(talk.dataset, talk.name, talk.key, form)
+        if found.form != form:
+            raise Denied(409, OTHER)
+        if found.state == DECLINED:
+            raise Denied(409, SAID[DECLINED])
+        return None if found.state == APPROVED else _standing(found)
+
+    def withdraw(self, desk: Desk, who: Identity, key: str) -> None:
+        """Take a conversation back that waits for a curator."""
+        found = self.openings.of(desk.name, who.name, key)
+        if found is None:
+            raise Denied(404, NOWHERE)
+        self.openings.withdraw(found)
 
     def ask(self, desk: Desk, who: Identity, key: str, conditions: Any) -> dict[str, Any]:
         """Answer conditions in their order; everything was paid for when it was opened."""
@@ -164,9 +207,18 @@ class Talks:
         return _talk(row)
 
     def listed(self, desk: Desk, who: Identity) -> list[dict[str, Any]]:
-        """Return somebody's own conversations, newest first."""
+        """Return somebody's own conversations, newest first; those that wait or were declined before the others."""
         rows = self.store.rows(self._mine(desk, who).order_by(table.c.created.desc()).limit(200))
-        return [_talk(row).to_json() for row in rows]
+        opened = [{**_talk(row).to_json(), "state": "open", "said": ""} for row in rows]
+        known = {one["conversation"] for one in opened}
+        return [_standing(one) for one in self.openings.mine(desk.name, who.name) if one.key not in known] + opened
+
+    def standing(self, desk: Desk, who: Identity, key: str) -> dict[str, Any]:
+        """Return how somebody's own conversation stands; nothing is read for it."""
+        found = next((one for one in self.listed(desk, who) if one["conversation"] == key), None)
+        if found is None:
+            raise Denied(404, NOWHERE)
+        return found
 
     @staticmethod
     def _mine(desk: Desk, who: Identity) -> sa.Select[Any]:
@@ -204,6 +256,7 @@ class Talks:
             replies = found.ask_all(list(conditions)) if conditions else []
         return {
             **talk.to_json(),
+            "state": "open",
             "error": min(found.plan.error, 1.0),
             "people": found.plan.people,
             "counted": found.plan.counted,
@@ -231,6 +284,36 @@ class Talks:
         for one in self._open.values():
             _let_go(one)
         self._open.clear()
+
+
+def loss_of(desk: Desk, terms: Terms) -> Loss:
+    """Return what a conversation would cost."""
+    with planning():
+        return proposed(desk, terms).losses()[0]
+
+
+def _above(desk: Desk, losses: Sequence[Loss]) -> bool:
+    """Tell whether a conversation costs more than what is asked without a curator."""
+    above = desk.terms.approve_above
+    return above is not None and not fits(losses[0], above)
+
+
+def _refuse_beyond(desk: Desk, talk: Talk, losses: Sequence[Loss]) -> None:
+    """Refuse what no limit has room for: a curator's approval would not change that."""
+    desk.admit(talk.name)
+    seen = desk.front.ledger.preview(losses, talk.name)
+    if not seen.fits:
+        raise BudgetExceeded(refusal_text(seen.breaks), seen.breaks)
+
+
+def terms_of(opening: Opening) -> Terms:
+    """Return what a conversation that had to wait is about."""
+    return read_terms(json.loads(opening.form))
+
+
+def _standing(opening: Opening) -> dict[str, Any]:
+    talk = Talk(opening.dataset, opening.name, opening.key, terms_of(opening))
+    return {**talk.to_json(), "state": opening.state, "said": SAID[opening.state]}
 
 
 def _let_go(conversation: Conversation) -> None:

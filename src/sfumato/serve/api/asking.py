@@ -59,7 +59,7 @@ def error_curve(request: Request, who: Asker, body: Asked) -> list[dict[str, Any
     desk = desk_of(request)
     asked = desk.meant(read_form(body))
     _spending(asked)
-    return [{"spend": spend, "error": error} for spend, error in curve(desk, asked)]
+    return [{"spend": spend, "error": error} for spend, error in curve(desk, asked, who.name)]
 
 
 @router.post("/datasets/{dataset}/largest")

@@ -11,10 +11,12 @@ from sfumato.errors import ParameterError
 from sfumato.ledger.typed import read_bound
 from sfumato.privacy import EVERYTHING
 from sfumato.serve.desks import Desk
-from sfumato.serve.doors import Door, desk_of, desks_of, job_of, jobs_of, may_decide, people_of
+from sfumato.serve.doors import Door, desk_of, desks_of, job_of, jobs_of, may_decide, people_of, talks_of
 from sfumato.serve.identity import ALL, Identity
-from sfumato.serve.jobs import WAITING
+from sfumato.serve.jobs import WAITING, Job
+from sfumato.serve.openings import SAID, Opening
 from sfumato.serve.problems import NOWHERE, Denied
+from sfumato.serve.talks import terms_of
 
 router = APIRouter(tags=["people"])
 Curator = Annotated[Identity, Depends(Door("curator"))]
@@ -22,15 +24,42 @@ Curator = Annotated[Identity, Depends(Door("curator"))]
 
 @router.get("/datasets/{dataset}/approvals")
 def approvals(request: Request, who: Curator) -> list[dict[str, Any]]:
-    """List the questions that wait for a curator."""
-    found = jobs_of(request).listed(request.path_params["dataset"], None, (WAITING,))
-    return [job.to_json() for job in found]
+    """List the questions and conversations that wait for a curator."""
+    dataset = request.path_params["dataset"]
+    found = jobs_of(request).listed(dataset, None, (WAITING,))
+    talks = talks_of(request).openings.waiting(dataset)
+    return [*(job.to_json() for job in found), *(opening_json(one) for one in talks)]
+
+
+def opening_json(opening: Opening) -> dict[str, Any]:
+    """Return what a curator sees of a conversation, in the shape of a question that waits."""
+    return {
+        "job": opening.id,
+        "dataset": opening.dataset,
+        "name": opening.name,
+        "asked": {"conversation": terms_of(opening).to_json()},
+        "state": opening.state,
+        "said": SAID[opening.state],
+        "decided_by": opening.decided or None,
+        "created": opening.created,
+        "changed": opening.changed,
+    }
 
 
 @router.post("/datasets/{dataset}/approvals/{job}")
 def decide(request: Request, who: Curator, job: str, approve: Annotated[bool, Body(embed=True)]) -> dict[str, Any]:
-    """Approve or decline a question."""
-    return jobs_of(request).decide(job_of(request, who, job), who, approve).to_json()
+    """Approve or decline a question, or a conversation."""
+    found = settle(request, who, job, approve)
+    return opening_json(found) if isinstance(found, Opening) else found.to_json()
+
+
+def settle(request: Request, who: Identity, job: str, approve: bool) -> Job | Opening:
+    """Decide about what waits under an id: a question, which is then asked, or a conversation, which may be opened."""
+    openings = talks_of(request).openings
+    found = openings.get(request.path_params["dataset"], job)
+    if found is not None:
+        return openings.decide(found, who, approve)
+    return jobs_of(request).decide(job_of(request, who, job), who, approve)
 
 
 @router.get("/people")

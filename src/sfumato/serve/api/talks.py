@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends
+from fastapi.responses import JSONResponse, Response
 from starlette.requests import Request
 
 from sfumato.serve.api.asking import Key
 from sfumato.serve.doors import ASKERS, Door, desk_of, talks_of
 from sfumato.serve.identity import Identity
-from sfumato.serve.jobs import read_key
+from sfumato.serve.jobs import WAITING, read_key
 from sfumato.serve.talks import read_terms
 
 router = APIRouter(tags=["conversations"])
@@ -28,15 +29,29 @@ def preview(request: Request, who: Asker, body: Opening) -> dict[str, Any]:
 
 
 @router.post("/datasets/{dataset}/conversations")
-def start(request: Request, who: Asker, body: Opening, key: Key = None) -> dict[str, Any]:
-    """Open a conversation, once; its whole spend is charged here, and nothing afterwards."""
-    return talks_of(request).start(desk_of(request), who, read_terms(body), read_key(key))
+def start(request: Request, who: Asker, body: Opening, key: Key = None) -> Response:
+    """Open a conversation, once: its whole spend is charged here, and nothing afterwards; 202 if a curator decides."""
+    found = talks_of(request).start(desk_of(request), who, read_terms(body), read_key(key))
+    return JSONResponse(found, 202 if found["state"] == WAITING else 200)
 
 
 @router.get("/datasets/{dataset}/conversations")
 def listed(request: Request, who: Asker) -> list[dict[str, Any]]:
     """List your conversations, newest first."""
     return talks_of(request).listed(desk_of(request), who)
+
+
+@router.get("/datasets/{dataset}/conversations/{key}")
+def standing(request: Request, who: Asker, key: str) -> dict[str, Any]:
+    """Say how one of your conversations stands: open, waiting for a curator, approved or declined."""
+    return talks_of(request).standing(desk_of(request), who, key)
+
+
+@router.post("/datasets/{dataset}/conversations/{key}/cancel")
+def cancel(request: Request, who: Asker, key: str) -> dict[str, Any]:
+    """Take back a conversation that waits for a curator."""
+    talks_of(request).withdraw(desk_of(request), who, key)
+    return {"conversation": key, "state": "cancelled"}
 
 
 @router.post("/datasets/{dataset}/conversations/{key}")

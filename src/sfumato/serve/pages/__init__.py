@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 def templates() -> Environment:
     """Return the templates; whatever stands in them is escaped."""
     found = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
+        loader=FileSystemLoader([HERE / "templates", HERE]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -65,8 +65,8 @@ def problem_page(request: Request, record: Mapping[str, Any], headers: Mapping[s
 
 def add_to(app: FastAPI) -> None:
     """Add all pages to the service."""
-    from sfumato.serve.pages import answers, asking, datasets, desk, interface, signing
+    from sfumato.serve.pages import answers, asking, datasets, desk, interface, publications, signing, talks
 
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
-    for module in (signing, datasets, asking, answers, desk, interface):
+    for module in (signing, datasets, asking, talks, answers, desk, publications, interface):
         add_routes(app, module.router, in_schema=False)

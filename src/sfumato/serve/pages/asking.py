@@ -40,7 +40,7 @@ WHATS = {
 FIELDS = ("way", "what", "column", "by", "where", "phrase", "sql", "spend", "columns")
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """Return a name as it stands in a phrase: in quotes if it is more than a word, or a word of the phrase."""
     plain = name.isidentifier() and name.lower() not in ("from", "by", "with", "missing", "where", "of", "found")
     return name if plain else f'"{name}"'
@@ -51,9 +51,9 @@ def built(given: Mapping[str, str]) -> str:
     what = given.get("what", "count")
     words = [what if what in WHATS else "count"]
     if WHATS[words[0]][1] and given.get("column"):
-        words += ["of", _quoted(given["column"])]
+        words += ["of", quoted(given["column"])]
     if given.get("by"):
-        words += ["by", _quoted(given["by"])]
+        words += ["by", quoted(given["by"])]
     if given.get("where", "").strip():
         words += ["where", given["where"].strip()]
     return " ".join(words)
@@ -89,9 +89,11 @@ def _facts(desk: Desk, who: Identity, given: Mapping[str, str], looked: bool) ->
         found = foresee(desk, asked, who.name)
         facts |= {"foreseen": found, "cost": found.cost, "error": error_text(found)}
         facts["phrase"] = form.asked if form.way == "phrase" else ""
-        if asked.spend is not None and found.error:
-            here = as_typed(asked.spend)
-            facts["curve"] = curve_svg(curve(desk, asked), here, lambda spend: _address(desk, given, spend))
+        if asked.spend is not None and (found.error or found.medians):
+            here, what = as_typed(asked.spend), next(iter(found.medians), "")
+            facts["curve"] = curve_svg(
+                curve(desk, asked, who.name), here, lambda spend: _address(desk, given, spend), what
+            )
     except SfumatoError as problem:
         facts["wrong"] = told(problem)
     return facts
@@ -191,4 +193,4 @@ def synthetic(request: Request, who: Asker) -> Response:
 
 def synthesis(columns: list[str]) -> str:
     """Return the phrase that asks for made-up rows of some columns."""
-    return f"synthesize {', '.join(map(_quoted, columns))}"
+    return f"synthesize {', '.join(map(quoted, columns))}"

@@ -13,8 +13,11 @@ from sfumato.show.views import readable
 WIDTH, HEIGHT, LEFT, BOTTOM = 420, 190, 64, 40
 
 
-def curve_svg(points: Sequence[tuple[str, float]], here: str, link: Callable[[str], str]) -> Markup:
-    """Return the curve; `here` is the spend that is asked about, `link` the address of another one."""
+def curve_svg(points: Sequence[tuple[str, float]], here: str, link: Callable[[str], str], what: str = "") -> Markup:
+    """Return the curve; `here` is the spend that is asked about, `link` the address of another one.
+
+    `what` names the column whose error it is, where there are several.
+    """
     known = [(spend, error) for spend, error in points if error > 0]
     if len(known) < 2:
         return Markup()
@@ -29,7 +32,7 @@ def curve_svg(points: Sequence[tuple[str, float]], here: str, link: Callable[[st
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in places)
     parts = [
         f'<svg class="curve" viewBox="0 0 {WIDTH} {HEIGHT}" role="group" aria-label="Expected error against spend">',
-        f'<text class="axis" x="8" y="14">error</text>'
+        f'<text class="axis" x="8" y="14">error{f" of {escape(what[:40])}" if what else ""}</text>'
         f'<text class="axis" x="{WIDTH - 44}" y="{HEIGHT - 4}">spend</text>',
         f'<polyline class="line" points="{line}"/>',
     ]

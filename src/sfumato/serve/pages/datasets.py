@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from sfumato.ledger.readings import Reading
 from sfumato.serve.desks import Desk
-from sfumato.serve.doors import Door, desk_of, desks_of
+from sfumato.serve.doors import Door, desk_of, desks_of, shelf_of
 from sfumato.serve.identity import Identity
 from sfumato.serve.pages import render
 
@@ -22,7 +22,8 @@ Anybody = Annotated[Identity, Depends(Door(page=True))]
 def listed(request: Request, who: Anybody) -> Response:
     """Show the data sets that somebody may see."""
     desks = [desk for desk in desks_of(request) if who.sees(desk.name)]
-    return render(request, "datasets.html", desks=[(desk, desk.facts(), meters(desk, who)[:1]) for desk in desks])
+    shown = [(desk, desk.facts(), meters(desk, who)[:1]) for desk in desks]
+    return render(request, "home.html", desks=shown, shelf=list(shelf_of(request)))
 
 
 @router.get("/d/{dataset}")
@@ -38,7 +39,7 @@ def one(request: Request, who: Anybody) -> Response:
     explained = "" if person is None else person.explain()
     return render(
         request,
-        "dataset.html",
+        "room.html",
         desk=desk,
         facts=desk.facts(),
         meters=meters(desk, who),

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import RedirectResponse, Response
 from starlette.requests import Request
 
+from sfumato.errors import SfumatoError
 from sfumato.ledger.wording import cost_text
+from sfumato.privacy import Loss
 from sfumato.report.releases import asked_in_words
-from sfumato.serve.api.people import add_person, lower_quota
+from sfumato.serve.api.people import add_person, lower_quota, settle
+from sfumato.serve.desks import Desk
 from sfumato.serve.doors import (
     WATCHERS,
     Door,
     desk_of,
     desks_of,
     fields,
-    job_of,
     jobs_of,
     may_decide,
     people_of,
+    talks_of,
 )
 from sfumato.serve.identity import ALL, ROLES, Identity
-from sfumato.serve.jobs import WAITING
+from sfumato.serve.jobs import WAITING, Job
 from sfumato.serve.pages import render
+from sfumato.serve.talks import loss_of, terms_of
+from sfumato.serve.wire import told
 
 router = APIRouter()
 Curator = Annotated[Identity, Depends(Door("curator", page=True))]
@@ -36,18 +43,34 @@ LISTED = 50
 def desk_page(request: Request, who: Curator) -> Response:
     """Show what waits for approval, and everybody's quota."""
     desk = desk_of(request)
-    waiting = []
+    waiting: list[tuple[Any, str]] = []
     for job in jobs_of(request).listed(desk.name, None, (WAITING,)):
-        waiting.append((job, cost_text(desk.meant(job.form).loss(desk.front))))
+        waiting.append((job, _cost(partial(_loss, desk, job))))
+    for one in talks_of(request).openings.waiting(desk.name):
+        terms = terms_of(one)
+        asked = {"id": one.id, "name": one.name, "created": one.created, "form": terms}
+        waiting.append((asked, _cost(partial(loss_of, desk, terms))))
     quotas = [one for one in desk.readings(None) if one.rule.analyst is not None and not one.rule.cap]
     return render(request, "desk.html", desk=desk, waiting=waiting, quotas=quotas)
 
 
+def _loss(desk: Desk, job: Job) -> Loss:
+    return desk.meant(job.form).loss(desk.front)
+
+
+def _cost(loss: Callable[[], Loss]) -> str:
+    """Return what something would cost; what cannot be planned any more must not hide what else waits."""
+    try:
+        return cost_text(loss())
+    except SfumatoError as problem:
+        return f"nothing, because it cannot be asked any more: {told(problem)}"
+
+
 @router.post("/d/{dataset}/desk/{job}")
 def decide(request: Request, who: Curator, job: str) -> Response:
-    """Approve or decline a question."""
+    """Approve or decline a question or a conversation."""
     approve = fields(request).get("decision") == "approve"
-    found = jobs_of(request).decide(job_of(request, who, job), who, approve)
+    found = settle(request, who, job, approve)
     return RedirectResponse(f"/d/{found.dataset}/desk", 303)
 
 

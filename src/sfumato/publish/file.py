@@ -201,11 +201,12 @@ class PublicationFile:
         return Reach(len(Slot(self.period, self.name, self.first, last).meets(unit)), self.last is not None)
 
     def running_periods(self, number: int = 0) -> list[Slot]:
-        """Return the periods of one horizon of a running total; each is twice as long as the one before."""
+        """Return the periods of one horizon of a running total; each is twice as long as the last, if it may be."""
         if self.horizon is None:
             assert self.last is not None
             return list(slots_between(self.period, self.first, self.last)) if number == 0 else []
-        length, skipped = self.horizon * 2**number, self.horizon * (2**number - 1)
+        lengths = [min(self.horizon * 2**place, MOST_PERIODS) for place in range(number + 1)]
+        length, skipped = lengths[-1], sum(lengths[:-1])
         slot = next(iter(slots_between(self.period, self.first, date.max - timedelta(days=400))))
         found: list[Slot] = []
         for place in range(skipped + length):
@@ -360,11 +361,6 @@ def _check_keys(file: PublicationFile) -> None:
             raise ParameterError(
                 f"keys = {table.keys!r} of {table.name!r} names a table of the same file that finds groups in every "
                 f"{file.period}, for a total that runs on; write question = 'count by page found privately' there."
-            )
-        if file.last is None or table.rule is not None:
-            raise ParameterError(
-                f"The groups of {table.name!r} are found as it runs, so its end is known and all periods of a person "
-                "count; write last = …, and leave periods_per_person out."
             )
 
 

@@ -300,9 +300,8 @@ class Publication:
         if table is not None and slot.name in {one.name for one in table.periods}:
             table.step(book, slot, partial(self._open, source, slot))
 
-    def _found(self, book: Ledger, spec: TableSpec, period: str) -> Sequence[tuple[Any, ...]]:
+    def _found(self, book: Ledger, spec: TableSpec, slot: Slot) -> Sequence[tuple[Any, ...]]:
         """Return which groups of a running total were found in a period: what its table released, and nothing else."""
-        (slot,) = (one for one in self.file.running_periods() if one.name == period)  # their end is known
         answer = self._answers(book, slot).get(spec.keys or "")
         return () if answer is None else answer.released.cells
 

@@ -141,7 +141,7 @@ def read_day(publication: Any) -> None:
     with Ledger(None, publication.file.budget, relation=ADD_REMOVE) as book:
         asked = publication._tables.asked(book, listed)
     with publication._open(publication.file.source_of(slot), slot) as table:
-        asked.check(table)
+        publication._check(asked, table)
         asked.read(table)
 
 

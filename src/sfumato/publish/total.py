@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -42,12 +42,10 @@ from sfumato.publish.found import (
     written_cells,
 )
 from sfumato.publish.matrix import MOST_PERIODS
-from sfumato.publish.means import MeanSeries
 from sfumato.publish.measured import Measured, check_search, measured
 from sfumato.publish.memory import Lists, RememberedSums, RememberedTotals, Rule
 from sfumato.publish.running import LARGEST_VARIANCE, Claim, RunningTotals, least_noise
 from sfumato.publish.segments import Horizon
-from sfumato.publish.series import Series
 from sfumato.publish.tree import PureTotals, least_scale
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis, Gauge
@@ -371,7 +369,7 @@ class RunningTable:
 
     def _cells(self, horizons: Sequence[Kept]) -> tuple[Cell, ...]:
         """Return the groups found so far; none where they are listed."""
-        return _assembled(horizons)[0] if self.measured.found else ()
+        return found_groups(horizons)[0] if self.measured.found else ()
 
     def steps_released(self, released: Sequence[str]) -> list[Drawn]:
         """Return what was released of groups that are found."""
@@ -467,44 +465,10 @@ Kept = tuple[RunningTable, Sequence[str], Sequence[str]]
 """A horizon, and what names the readings and the releases of its steps."""
 
 
-def _assembled(horizons: Sequence[Kept]) -> tuple[tuple[Cell, ...], list[list[Any]]]:
+def found_groups(horizons: Sequence[Kept]) -> tuple[tuple[Cell, ...], list[list[Any]]]:
     """Return the groups that were found, and by horizon and period what was released of them."""
     steps = [(table.totals, table.steps_released(released)) for table, _, released in horizons]
     return assembled(steps, horizons[0][0].measured.parts)
-
-
-def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise: str = "") -> Series | MeanSeries:
-    """Return a running total over all of its horizons."""
-    tables = [RunningTable(file, spec)]
-    while True:
-        done = tables[-1].done(book)
-        following = RunningTable(file, spec, len(tables))
-        if len(done) < len(tables[-1].periods) or not following.periods or not following.done(book):
-            break
-        tables.append(following)
-    first, periods = tables[0], [name for table in tables for name in table.done(book)]
-    cells, segments = first.cells, [table.segment(book)[1] for table in tables if not first.measured.found]
-    if first.measured.found:
-        cells, rows = _assembled([table.kept(book) for table in tables])
-        width = len(cells) * first.measured.parts
-        segments = [table.totals.segment(one, width) for table, one in zip(tables, rows, strict=True)]
-    found = Series(tuple(periods), cells, tuple(segments), first.gauge.unit, file.horizon is not None, promise)
-    found = replace(found, by_key=first.measured.found)
-    return first.measured.series(found, first.grid)
-
-
-def current(
-    file: PublicationFile, spec: TableSpec, book: Ledger, search: Callable[[Slot], Sequence[Cell]] | None = None
-) -> RunningTable | None:
-    """Return the horizon that a running total stands in; None after its last one."""
-    number = 0
-    while True:
-        table = RunningTable(file, spec, number, search)
-        if not table.periods:
-            return None
-        if len(table.done(book)) < len(table.periods):
-            return table
-        number += 1
 
 
 def _split(event: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -35,7 +35,7 @@ from sfumato.publish.sources import Rows, source_of
 from sfumato.publish.states import OTHER_BEGUN, Period, Seen, State, Verified, following, newest, seen_of
 from sfumato.publish.total import RunningTable
 from sfumato.publish.words import promise
-from sfumato.publish.zones import starts_of
+from sfumato.publish.zones import disagreements, starts_of
 from sfumato.table.data import Table, open_table
 
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
@@ -451,11 +451,11 @@ class Publication:
                 files = 0
             seen, due = seen_of(self.file, book), self._due(None)
             periods = [self._period(book, seen, slot) for slot in due]
-            found_left = periods + self._left(book, seen, due)
+            found_left, zones = periods + self._left(book, seen, due), disagreements(book, self.file.name)
         problems += [one.note for one in found_left if one.state == "begun under another edition"]
         notes = [one.note for one in found_left if one.note and one.state == "other edition"]
         notes += [f"{one.name} was begun; sfumato publish run completes it." for one in periods if one.state == "begun"]
-        return Verified([one.state for one in periods].count("done"), files, tuple(problems), tuple(notes))
+        return Verified([one.state for one in periods].count("done"), files, tuple(problems), (*notes, *zones))
 
 
 class _MadeUp(Publication):

@@ -52,6 +52,7 @@ def test_one_pass_finds_strong_and_weak_items_alike(crowded, monkeypatch):
     assert {item.value for item in server.popular()} == values
 
 
+@pytest.mark.audit
 def test_families_keep_their_best():
     noise = Noise(insecure_seed=3)
     families = np.sort(noise.uniform(40, 2000)).astype(np.int32)

@@ -86,7 +86,7 @@ def test_a_person_counts_so_often_and_no_more(tmp_path, quiet):
     assert "at most 2 periods" in (tmp_path / "out/visits/registry.yaml").read_text()
 
 
-@pytest.mark.parametrize("spend", ["Concentrated(1)", "Pure(1)"])
+@pytest.mark.parametrize("spend", ["Concentrated(1)", pytest.param("Pure(1)", marks=pytest.mark.audit)])
 def test_rows_that_are_corrected_do_not_count_again(tmp_path, quiet, spend):
     """A row that is always in the newest period counts once; a person who was deleted stays listed."""
     publication = sf.Publication.load(declared(tmp_path, rows=[(1, 1, "CH")], spend=spend))

@@ -49,7 +49,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("spend", ["Concentrated(0.5)", "Pure(1)"])
+@pytest.mark.parametrize("spend", ["Concentrated(0.5)", pytest.param("Pure(1)", marks=pytest.mark.audit)])
 @pytest.mark.parametrize("what", ["sum of pay by country", "mean of pay by country", "mean of pay", "sum of pay"])
 def test_without_noise_estimates_are_those_of_the_rows(tmp_path, monkeypatch, what, spend):
     monkeypatch.setattr(Noise, "draw", lambda self, law, size=None: np.zeros(size, np.int64))

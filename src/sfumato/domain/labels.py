@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from sfumato.domain.base import SKIP, Domain
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import positive_integer
 from sfumato.words import nearest
 
@@ -157,6 +157,20 @@ class Categories(Domain):
         # Where a category is itself called "skip", the word in a file means that one, and false means none of them.
         skip: Any = False if SKIP in self.labels else SKIP
         return self._record(values=list(self.values), **other, missing=skip if self.missing is None else self.missing)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the categories are whole numbers in their order, such as marks from 1 to 5."""
+        return all(isinstance(label, int) for label in self.labels) and list(self.labels) == sorted(map(int, self.labels))
+
+    def require_order(self, column: str, of: str) -> None:
+        """Refuse what needs an order: that of the list means nothing, and 'other' stands behind all of them."""
+        if not self.ordered:
+            numbers = "" if self.is_text else ", or declare it as whole numbers, integers(low, high)"
+            raise SchemaError(
+                f"{column!r} lists categories, which have no order, so it has no {of}; ask for a histogram, "
+                f"Histogram({column!r}){numbers}."
+            )
 
 
 def _check_labels(labels: tuple[Any, ...]) -> None:

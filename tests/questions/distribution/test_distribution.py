@@ -263,7 +263,9 @@ def test_a_curve_reads_dates_steps_and_bins() -> None:
     assert "share up to" in str(mark) and "share of rows up to it" in mark.value.plot().svg()
     before = curator.ledger.head
     for ask in (curator.distribution, curator.median):
-        with pytest.raises(SchemaError, match=r"'level' lists categories, .* no order.*; ask for a histogram, Histogram"):
+        with pytest.raises(
+            SchemaError, match=r"'level' lists categories, .* no order.*; ask for a histogram, Histogram"
+        ):
             ask("level", spend=Pure(2))
     assert curator.ledger.head == before
 

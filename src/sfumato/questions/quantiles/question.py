@@ -15,7 +15,7 @@ from sfumato.ask.expected import Expected
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
 from sfumato.domain import Categories, Domain, Text
-from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
+from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, exact
 from sfumato.exact.rational import show
 from sfumato.mechanism import Mechanism

@@ -1,10 +1,10 @@
 """What releases that repeat cost, and how exact running totals are.
 
-    python -m bench.publish [--rows 1000000] [--days 3] [--keys 100000] [--kills 0]
+    python -m bench.publish [--rows 1000000] [--days 3] [--keys 100000] [--kills 0] [--postgres]
 
 CPU seconds of this process and its children, best of the turns; running totals are compared with the square-root
 factorisation and with a binary tree by formula. `--kills` runs a publication of 365 days by two runners under so many
-kill -9 on SQLite.
+kill -9 on SQLite, or with `--postgres` on a PostgreSQL server of its own; with `--only-kills` nothing else is measured.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def read_day(publication: Any) -> None:
     with Ledger(None, publication.file.budget, relation=ADD_REMOVE) as book:
         asked = publication._tables.asked(book, listed)
     with publication._open(publication.file.source_of(slot), slot) as table:
-        asked.check(table)
+        publication._check(asked, table)
         asked.read(table)
 
 
@@ -233,16 +233,32 @@ def ledger(slots: int) -> None:
             print(f"a request with {slots:,} slots under four limits: {spent * 1000:.2f} ms of CPU")
 
 
-def kills(home: Path, count: int) -> None:
+def kills(home: Path, count: int, ledger: str = "visits.ledger") -> None:
     """Run 365 days by two runners under kill -9, and check what is left."""
     from tests.publish import test_kills
 
-    path = test_kills.declared(home, 365)
+    path = test_kills.declared(home, 365, ledger)
     start = time.monotonic()
     found = test_kills.killed(path, home, 365, count, seed=3, longest=6.0)
     test_kills.check(path, home, 365)
-    print(f"365 days, two runners, {found} kills: 365 answers, 366 charges, none dead, no key left "
-          f"({time.monotonic() - start:.0f} s)")  # fmt: skip
+    print(f"365 days, two runners, {found} kills, {'PostgreSQL' if '://' in ledger else 'SQLite'}: 365 answers, 366 "
+          f"charges, none dead, no key left ({time.monotonic() - start:.0f} s)")  # fmt: skip
+
+
+def kills_in_postgres(home: Path, count: int) -> None:
+    """The same with the ledger in a server that lives as long as this takes; as root it runs as another user."""
+    import pgserver
+    from tests.ledger.conftest import schema_on
+
+    place = home / "server"
+    place.mkdir()
+    for folder in (home, place):
+        folder.chmod(0o777)
+    server = pgserver.get_server(place / "data", cleanup_mode="delete")
+    try:
+        kills(home, count, schema_on(server.get_uri()))
+    finally:
+        server.cleanup()
 
 
 def main() -> None:
@@ -253,16 +269,19 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=10**5)
     parser.add_argument("--slots", type=int, default=10**4)
     parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--only-kills", action="store_true")
     asked = parser.parse_args()
     print(f"{os.cpu_count()} processors")
-    errors()
-    step(asked.keys)
-    ledger(asked.slots)
-    with tempfile.TemporaryDirectory() as place:
-        daily(Path(place), asked.rows, asked.days)
+    if not asked.only_kills:
+        errors()
+        step(asked.keys)
+        ledger(asked.slots)
+        with tempfile.TemporaryDirectory() as place:
+            daily(Path(place), asked.rows, asked.days)
     if asked.kills:
         with tempfile.TemporaryDirectory() as place:
-            kills(Path(place), asked.kills)
+            (kills_in_postgres if asked.postgres else kills)(Path(place), asked.kills)
 
 
 if __name__ == "__main__":

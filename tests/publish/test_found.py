@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from datetime import date
+from fractions import Fraction
 
 import numpy as np
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 import sfumato as sf
 from sfumato import Noise
 from sfumato.errors import ParameterError, Unfinished
 from sfumato.ledger import Ledger
 from sfumato.ledger.stepping import Stepwise
-from sfumato.noise import RoundedNormal
+from sfumato.noise import DiscreteLaplace, RoundedNormal
 from tests.publish.sample import FILE, SCHEMA, prepare, write_day
 
 FEBRUARY = date(2026, 2, 1)
@@ -136,11 +139,100 @@ def test_the_plan_says_how_far_off_it_is(tmp_path):
     assert "±" in plan.tables[1].error and plan.refused is None
 
 
+def test_without_an_end_a_group_has_its_past_in_every_horizon(tmp_path, quiet):
+    """Horizons of one, two and four days: milk is found on the third, in the second horizon; its first day is there."""
+    path = declared(tmp_path)
+    path.write_text(path.read_text().replace('last = "2026-01-04"', "horizon = 1"))
+    publication = sf.Publication.load(path)
+    for day in (1, 2, 3, 4):
+        publication.run(f"2026-01-0{day}", today=date(2026, 1, 5))
+    series = publication.series("total")
+    assert series.keys == (("tea",), ("milk",)) and [one.known for one in series.segments] == [1, 2, 1]
+    assert np.allclose(series.totals().values, [[40, 0], [80, 0], [120, 60], [160, 60]])
+    assert publication.verify()
+
+
+def test_a_past_in_an_earlier_horizon_is_drawn_once_and_with_its_own_coins(tmp_path):
+    path = declared(tmp_path)
+    path.write_text(path.read_text().replace('last = "2026-01-04"', "horizon = 1"))
+    publication = sf.Publication.load(path)
+    publication.run(today=date(2026, 1, 4))
+    before = publication.series("total").segments
+    publication.run(today=date(2026, 1, 5))
+    after = publication.series("total").segments
+    assert all(np.array_equal(one.released, other.released) for one, other in zip(before, after[:2], strict=True))
+
+
+PAID = WORDS + '\n[columns.pay]\ntype = "fixed"\nlow = 0\nhigh = 8\nstep = 0.5\n'
+
+
+def write_paid(home, day, rows):
+    """Rows of one day: whose, which word, and what was paid, None if nobody knows."""
+    columns = {"id": [row[0] for row in rows], "at": [date(2026, 1, day)] * len(rows)}
+    columns |= {"country": [row[1] for row in rows], "pay": [row[2] for row in rows]}
+    parquet.write_table(pyarrow.table(columns), home / "in" / f"2026-01-0{day}.parquet")
+
+
+@pytest.mark.parametrize("spend", ["Concentrated(0.5)", "Pure(1)"])
+@pytest.mark.parametrize("what", ["sum", "mean"])
+def test_sums_and_means_of_found_groups(tmp_path, monkeypatch, what, spend):
+    drawn = Noise.draw
+
+    def draw(self, law, size=None):
+        running = isinstance(law, RoundedNormal) or (isinstance(law, DiscreteLaplace) and spend.startswith("Pure"))
+        return np.zeros(size, np.int64) if running else drawn(self, law, size)
+
+    path = declared(tmp_path, rows=[], spend=spend)
+    text = path.read_text().replace('running = "count by', f'running = "{what} of pay by')
+    path.write_text(text)
+    (tmp_path / "visits.schema.toml").write_text(PAID)
+    for day in range(1, 5):
+        tea = [(person, "tea", 1.5 if day == 1 else None if person % 2 else 3.5) for person in range(40)]
+        milk = [(100 + person, "milk", 8) for person in range(50)] if day > 2 else [(100, "milk", 2)]
+        write_paid(tmp_path, day, tea + milk)
+    publication = sf.Publication.load(path)
+    assert "±" in publication.plan().tables[1].error
+    monkeypatch.setattr(Noise, "draw", draw)
+    publication.run(today=FEBRUARY)
+    series = publication.series("total")
+    assert set(series.keys) == {("tea",), ("milk",)} and publication.verify()
+    found = series.totals().values[:, [series.keys.index(("tea",)), series.keys.index(("milk",))]]
+    sums = np.array([[60, 2], [130, 4], [200, 404], [270, 804]])
+    counts = np.array([[40, 1], [60, 2], [80, 52], [100, 102]])
+    assert np.allclose(found, sums if what == "sum" else np.round(sums / counts, 4), atol=1e-3)
+
+
+def test_a_group_may_be_a_number_with_a_fraction(tmp_path, quiet):
+    path = declared(tmp_path, rows=[])
+    path.write_text(path.read_text().replace("by country", "by pay"))
+    (tmp_path / "visits.schema.toml").write_text(PAID)
+    for day in range(1, 5):
+        write_paid(tmp_path, day, [(person, "tea", 2.5) for person in range(40)])
+    publication = sf.Publication.load(path)
+    publication.run(today=FEBRUARY)
+    assert publication.series("total").keys == ((Fraction(5, 2),),) and publication.verify()
+
+
+@pytest.mark.parametrize("spend", ["Concentrated(0.5)", "Pure(5)"])
+def test_at_most_so_many_periods_of_a_person_and_found_groups(tmp_path, quiet, spend):
+    """Everybody comes every day and counts once; groups that are found later have a past of those who counted."""
+    rows = [(person, day, "tea" if person < 40 else "milk") for day in range(1, 5) for person in range(40 + 10 * day)]
+    path = declared(tmp_path, rows=rows, spend=spend)
+    text = path.read_text().replace('keys = "pages"', 'keys = "pages"\nperiods_per_person = 1')
+    path.write_text(text.replace('day = "Approximate(60, 1e-3)"\nperson = "none"', 'person = "Approximate(500, 1e-2)"'))
+    publication = sf.Publication.load(path)
+    publication.run(today=FEBRUARY)
+    series = publication.series("total")
+    assert set(series.keys) == {("tea",), ("milk",)} and publication.verify()
+    if spend.startswith("Concentrated"):
+        found = series.totals().values[:, [series.keys.index(("tea",)), series.keys.index(("milk",))]]
+        assert np.allclose(found, [[40, 10], [40, 20], [40, 30], [40, 40]])
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ('keys = "pages"', 'keys = "page"', "names a table of the same file"),
-        ('last = "2026-01-04"', "horizon = 9", "its end is known"),
         ('running = "count by country found privately"', 'running = "count"', "adds up one column"),
         ('keys = "pages"\n', "", "keys = 'pages'"),
         ('question = "count by country found privately"', 'question = "count"', "does not find the groups"),

@@ -23,10 +23,65 @@ from tests.publish.sample import FILE, prepare
 LATER = date(2027, 1, 1)
 
 
-def declared(home: Path, days: int, ledger: str = "visits.ledger") -> Path:
+FOUND = (
+    FILE.split("[limits]")[0]
+    + """
+[limits]
+day = "Approximate(60, 1e-3)"
+person = "none"
+
+[[table]]
+name = "pages"
+question = "count by country found privately"
+spend = "Approximate(20, 1e-5)"
+
+[[table]]
+name = "total"
+running = "count by country found privately"
+keys = "pages"
+spend = "Concentrated(0.5)"
+
+[[table]]
+name = "pure"
+running = "count by country found privately"
+keys = "pages"
+spend = "Pure(1)"
+
+[output]
+licence = "CC-BY-4.0"
+"""
+)
+"""Groups that are found as it runs, with both kinds of noise."""
+REMEMBERED = (
+    FILE.split("[limits]")[0]
+    + """
+[limits]
+person = "Approximate(9000, 1e-2)"
+
+[[table]]
+name = "pages"
+question = "count by country found privately"
+spend = "Approximate(20, 1e-5)"
+
+[[table]]
+name = "total"
+running = "count by country found privately"
+keys = "pages"
+periods_per_person = 2
+gap = 2
+spend = "Concentrated(0.5)"
+
+[output]
+licence = "CC-BY-4.0"
+"""
+)
+"""The same, in which a person counts in two periods only."""
+
+
+def declared(home: Path, days: int, ledger: str = "visits.ledger", declares: str = FILE) -> Path:
     """Write a publication of so many days, whose rows are made while it is killed."""
     last = date(2026, 1, 1) + timedelta(days=days - 1)
-    text = FILE.replace("2026-01-04", last.isoformat())
+    text = declares.replace("2026-01-04", last.isoformat())
     text = text.replace('stamp = "at"', f'stamp = "at"\nledger = "{ledger}"\nprivate = "secret"')
     path = prepare(home, text=text.replace('licence = "CC-BY-4.0"', 'formats = ["csv"]'), days=[])
     for place in range(days):
@@ -82,13 +137,15 @@ def check(path: Path, home: Path, days: int) -> None:
     found = publication.status(LATER)
     assert [one.state for one in found] == ["done"] * days
     with Ledger(publication.file.ledger) as book:
-        history = book.history()
-        assert len(history) == days + 1 and len({entry.id for entry in history}) == days + 1
+        history, totals = book.history(), publication.file.running()
+        assert len(history) == len({entry.id for entry in history}) == days + len(totals)
         assert not [entry for entry in history if entry.state == "dead"]
         # The table of a day and the running total, and nothing twice.
-        assert {book.spent_in("day", one.name).percent for one in found} == {100}
+        if [unit for unit, _ in publication.file.budget.units] == ["day"]:
+            (spent,) = {book.spent_in("day", one.name).percent for one in found}
+            assert spent == 100 or totals[0].keys is not None
     assert publication.verify(), publication.verify().problems
-    assert len(publication.series("total").periods) == days
+    assert {len(publication.series(one.name).periods) for one in totals} == {days}
     assert not list((home / "secret" / "now").glob("*/*"))
 
 
@@ -97,6 +154,22 @@ def test_kills_lose_nothing_and_repeat_nothing(tmp_path):
     path = declared(tmp_path, 10)
     assert killed(path, tmp_path, 10, kills=12, seed=1) >= 12
     check(path, tmp_path, 10)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("declares", [FOUND, REMEMBERED], ids=["found", "remembered"])
+def test_kills_lose_nothing_of_groups_that_are_found_and_of_lists_of_people(tmp_path, declares):
+    path = declared(tmp_path, 6, declares=declares)
+    assert killed(path, tmp_path, 6, kills=10, seed=4) >= 10
+    check(path, tmp_path, 6)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("declares", [FOUND, REMEMBERED], ids=["found", "remembered"])
+def test_found_groups_and_lists_of_people_in_postgres(tmp_path, postgres, declares):
+    path = declared(tmp_path, 4, schema_on(postgres), declares)
+    assert killed(path, tmp_path, 4, kills=4, seed=5) >= 4
+    check(path, tmp_path, 4)
 
 
 @pytest.mark.audit

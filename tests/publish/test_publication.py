@@ -10,7 +10,7 @@ import yaml
 
 import sfumato as sf
 from sfumato.ask.prepared import Prepared
-from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SchemaError
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SchemaError, SfumatoError
 from sfumato.ledger import Ledger
 from sfumato.publish.calendar import Slot, slots_between
 from tests.publish.sample import FILE, ROWS, SCHEMA, prepare, write_day
@@ -85,6 +85,8 @@ def test_answers_are_read_back_free(published):
     _, publication = published
     answer = publication.answers("2026-01-03")["countries"]
     assert answer.reused and len(answer.frame) >= 2
+    assert "Each person is protected for each day on its own" in str(answer)
+    assert "There is no bound over a lifetime" in str(answer)
     with pytest.raises(ParameterError, match="no period"):
         publication.answers("2027-01-01")
 
@@ -316,6 +318,49 @@ def test_given_up_is_dead_and_stays_spent(tmp_path, monkeypatch):
     assert states(publication)[0] == ("2026-01-01", "dead")
     with Ledger(tmp_path / "visits.ledger") as book:
         assert book.spent_in("day", "2026-01-01").percent == 50
+
+
+def test_a_dead_period_is_charged_anew_if_asked_for(tmp_path, monkeypatch):
+    """It has another request, in full; cut short it is completed like any other, and a limit refuses the third."""
+    from sfumato.ask.asked import Asked
+
+    path = prepare(tmp_path, text=FILE.split("[[table]]")[0] + "[[table]]" + FILE.split("[[table]]")[1])
+    publication = sf.Publication.load(path)
+    with pytest.raises(ParameterError, match="Only a period whose tables are dead"):
+        publication.run("2026-01-01", today=FEBRUARY, again=True)
+    for again in (False, True):
+        with monkeypatch.context() as patch:
+            patch.setattr(Asked, "draw", lambda *_: (_ for _ in ()).throw(MemoryError()))
+            with pytest.raises(sf.errors.Unfinished):
+                publication.run("2026-01-01", today=FEBRUARY, again=again)
+        assert states(publication)[0] == ("2026-01-01", "begun")
+        if not again:
+            publication.give_up("2026-01-01")
+            publication.run(today=FEBRUARY)
+            assert states(publication)[0] == ("2026-01-01", "dead") and publication.answers("2026-01-01") == {}
+    publication.run(today=FEBRUARY)
+    assert {state for _, state in states(publication)} == {"done"} and publication.verify()
+    assert (tmp_path / "out/visits/period=2026-01-01/countries.csv").exists()
+    assert len(publication.answers("2026-01-01")["countries"].frame) >= 2
+    with Ledger(tmp_path / "visits.ledger") as book:
+        assert book.spent_in("day", "2026-01-01").percent == 100 and len(book.history()) == 5
+    with pytest.raises(ParameterError, match="Only a period whose tables are dead"):
+        publication.run("2026-01-01", today=FEBRUARY, again=True)
+
+
+def test_a_dead_period_that_has_no_room_is_refused(tmp_path, monkeypatch):
+    from sfumato.ask.asked import Asked
+
+    text = FILE.split("[[table]]")[0].replace("Concentrated(1)", "Concentrated(0.7)") + "[[table]]"
+    publication = sf.Publication.load(prepare(tmp_path, text=text + FILE.split("[[table]]")[1]))
+    with monkeypatch.context() as patch:
+        patch.setattr(Asked, "draw", lambda *_: 1 / 0)
+        with pytest.raises(SfumatoError):
+            publication.run("2026-01-01", today=FEBRUARY)
+    assert states(publication)[0] == ("2026-01-01", "dead")
+    with pytest.raises(BudgetExceeded):
+        publication.run("2026-01-01", today=FEBRUARY, again=True)
+    assert states(publication)[0] == ("2026-01-01", "dead")
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,10 @@ def test_later_rules_do_not_move_a_boundary(tmp_path, quiet, monkeypatch):
     later = sf.Publication.load(tmp_path / "visits.toml")
     later.run("2026-03-29", today=date(2026, 5, 1))
     assert np.diff([0, *later.series("total").totals().values[:, 0]]).tolist() == [1, 1]
+    found = later.verify()
+    assert found and "disagree with when days of 2026" in found.notes[-1]
+    monkeypatch.undo()
+    assert not [note for note in publication.verify().notes if "disagree" in note]
 
 
 def test_a_midnight_that_is_skipped_or_comes_twice():

@@ -51,8 +51,10 @@ def preview(
 @guarded
 def run(
     file: File,
+    *,
     period: Annotated[str | None, typer.Option(help="Only this period, for example 2026-11-16.")] = None,
     give_up: Annotated[str | None, typer.Option(help="Mark a period that cannot be completed as dead.")] = None,
+    again: Annotated[str | None, typer.Option(help="Ask and charge a dead period anew, in full.")] = None,
     today: Today = None,
     as_json: Json = False,
 ) -> None:
@@ -63,7 +65,7 @@ def run(
         emit({"dead": give_up}, lambda: f"{give_up} is dead; what it cost stays spent.", as_json)
         return
     with watched("Publishing"):
-        _told(publication.run(period, _day(today)), as_json)
+        _told(publication.run(again or period, _day(today), again=again is not None), as_json)
 
 
 @publish_app.command()

@@ -87,7 +87,7 @@ def unit_of(name: str) -> str:
     >>> unit_of("2026-W53"), unit_of("2026-01-31/late"), unit_of("2026-02"), unit_of("2026-Q4"), unit_of("2026")
     ('week', 'day', 'month', 'quarter', 'year')
     """
-    plain = name.partition("/")[0]
+    plain = name.partition("/")[0].partition("~")[0]
     lengths = {4: "year", 10: "day", 8: "week"}
     return lengths.get(len(plain)) or ("quarter" if "Q" in plain else "month")
 

@@ -42,7 +42,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 _WORDS: Mapping[str, Sequence[str]] = {
     "publication": (
         "name", "schema", "ledger", "source", "stamp", "period", "first", "last", "horizon", "wait", "private", "from",
-        "zone",
+        "zone", "engine",
     ),
     "table": (
         "name", "question", "running", "spend", "every", "hide_below", "round_to", "windows", "target",
@@ -50,6 +50,8 @@ _WORDS: Mapping[str, Sequence[str]] = {
     ),
     "output": ("to", "formats", "licence"),
 }  # fmt: skip
+ENGINES = ("duckdb", "spark")
+NO_FILE = "There is no file for {day}: {place}. Put it there; a day on which nothing happened has a file without rows."
 _SECTIONS = ("publication", "limits", "table", "revision", "output", "about")
 
 
@@ -120,6 +122,8 @@ class PublicationFile:
     revisions: tuple[Revision, ...] = ()
     zone: ZoneInfo | None = None
     """Where days begin and end, for stamps that are moments with a zone."""
+    engine: str = "duckdb"
+    """What reads the files: the exact numbers are the same, so it is no part of the edition."""
 
     @property
     def edition(self) -> str:
@@ -201,11 +205,12 @@ class PublicationFile:
         return Reach(len(Slot(self.period, self.name, self.first, last).meets(unit)), self.last is not None)
 
     def running_periods(self, number: int = 0) -> list[Slot]:
-        """Return the periods of one horizon of a running total; each is twice as long as the one before."""
+        """Return the periods of one horizon of a running total; each is twice as long as the last, if it may be."""
         if self.horizon is None:
             assert self.last is not None
             return list(slots_between(self.period, self.first, self.last)) if number == 0 else []
-        length, skipped = self.horizon * 2**number, self.horizon * (2**number - 1)
+        lengths = [min(self.horizon * 2**place, MOST_PERIODS) for place in range(number + 1)]
+        length, skipped = lengths[-1], sum(lengths[:-1])
         slot = next(iter(slots_between(self.period, self.first, date.max - timedelta(days=400))))
         found: list[Slot] = []
         for place in range(skipped + length):
@@ -220,17 +225,21 @@ class PublicationFile:
 
     def source_of(self, slot: Slot) -> str:
         """Return where the rows of a slot are; a file that is not there is a public fact, and refused here."""
+        paths = self.paths_of(slot)
         if "{date}" not in self.source:
             return self.source
-        days = [slot.first + timedelta(days=place) for place in range((slot.last - slot.first).days + 1)]
-        for day in days:
-            place = self.source.replace("{date}", day.isoformat())
+        for place in paths:
             if not Path(place).exists():
-                raise ParameterError(
-                    f"There is no file for {day}: {place}. Put it there; a day on which nothing happened has a file "
-                    "without rows."
-                )
-        return self.source.replace("{date}", days[0].isoformat() if len(days) == 1 else "*")
+                day = slot.first + timedelta(days=paths.index(place))
+                raise ParameterError(NO_FILE.format(day=day, place=place))
+        return paths[0] if len(paths) == 1 else self.source.replace("{date}", "*")
+
+    def paths_of(self, slot: Slot) -> list[str]:
+        """Return where the rows of a slot are, a path for each day where each has its own."""
+        if "{date}" not in self.source:
+            return [self.source]
+        days = [slot.first + timedelta(days=place) for place in range((slot.last - slot.first).days + 1)]
+        return [self.source.replace("{date}", day.isoformat()) for day in days]
 
 
 def load_file(path: str | Path) -> PublicationFile:
@@ -277,9 +286,10 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
         home / str(output.get("to", "out")), read_formats(output.get("formats", list(FORMATS))),
         str(output.get("licence", "")), {str(key): str(said) for key, said in record.get("about", {}).items()},
         read_revisions(record.get("revision", {}), tables, read_days(about.get("wait", "0 days"))),
-        zone_named(str(about["zone"])) if "zone" in about else None,
+        zone_named(str(about["zone"])) if "zone" in about else None, str(about.get("engine", ENGINES[0])),
     )  # fmt: skip
     Span(found.stamp, first, last or first).check(schema)
+    _check_engine(found)
     _check_memory(found)
     _check_keys(found)
     return found
@@ -350,6 +360,16 @@ def _paid(unit: Any, rule: Rule | None) -> str:
     return "person"
 
 
+def _check_engine(file: PublicationFile) -> None:
+    if file.engine not in ENGINES:
+        raise ParameterError(f"engine = {file.engine!r} reads nothing here; write one of {', '.join(ENGINES)}.")
+    if file.engine == "spark" and any(table.rule is not None for table in file.tables):
+        raise ParameterError(
+            "Lists of people lie in memory here, so periods_per_person goes with files that are read next to this "
+            "process; leave engine = 'spark' out, or periods_per_person."
+        )
+
+
 def _check_keys(file: PublicationFile) -> None:
     """Refuse groups that are found by no table of every period, before the total takes its step."""
     searches = {table.name for table in file.anew(file.period)}
@@ -360,11 +380,6 @@ def _check_keys(file: PublicationFile) -> None:
             raise ParameterError(
                 f"keys = {table.keys!r} of {table.name!r} names a table of the same file that finds groups in every "
                 f"{file.period}, for a total that runs on; write question = 'count by page found privately' there."
-            )
-        if file.last is None or table.rule is not None:
-            raise ParameterError(
-                f"The groups of {table.name!r} are found as it runs, so its end is known and all periods of a person "
-                "count; write last = …, and leave periods_per_person out."
             )
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from sfumato.answer import Answer
 from sfumato.answer.frame import Frame
+from sfumato.ask.asked import PLAIN
 from sfumato.durable import make_directory, write_durably
 from sfumato.errors import ParameterError
 from sfumato.noise import Noise
@@ -280,6 +281,8 @@ def table_of(answer: Answer) -> Frame:
 
     Their coins are public and the same every time: they say nothing that the released model does not.
     """
+    if getattr(answer.question, "kind", "") in PLAIN:
+        return answer.frame  # known to be a table, so it is not worked out twice
     value = answer.value
     if hasattr(value, "sample"):
         rows = value.sample(max(1, round(value.total)), Noise(insecure_seed=0))
@@ -298,7 +301,7 @@ def published_frame(answer: Answer, spec: TableSpec) -> Frame:
     Both are functions of what was released, for readability and not for privacy.
     """
     frame = table_of(answer)
-    if hasattr(answer.value, "sample"):
+    if not frame.keys and getattr(answer.question, "kind", "") not in PLAIN and hasattr(answer.value, "sample"):
         return frame
     columns = {name: list(cells) for name, cells in frame.columns.items()}
     values = [name for name in columns if name not in frame.keys]

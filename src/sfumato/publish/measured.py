@@ -21,7 +21,7 @@ from sfumato.questions import Count, GroupBy, Mean, Sum
 from sfumato.table.gauge import Gauge
 from sfumato.table.measure import Occurring, Totals
 from sfumato.table.schema import Schema
-from sfumato.table.statistics import COUNT, DENSE_CELLS
+from sfumato.table.statistics import DENSE_CELLS
 from sfumato.table.where import read_where
 from sfumato.totals.totals import all_cells, number_of_cells
 
@@ -50,9 +50,14 @@ class Measured:
         return isinstance(self.measure, Occurring)
 
     @property
+    def parts(self) -> int:
+        """How many integers a group has in a period."""
+        return len(self.measure.parts)
+
+    @property
     def width(self) -> int:
         """How many integers are read in a period."""
-        return len(self.cells) * len(self.measure.parts)
+        return len(self.cells) * self.parts
 
     @property
     def rows(self) -> bool:
@@ -106,7 +111,7 @@ class Measured:
         found = replace(series, unit=unit * self.step, coarse=grid > 1, places=places, what=self.aggregate.label)
         if not isinstance(self.aggregate, Mean):
             return found
-        cells = len(self.cells)
+        cells = len(series.keys)
         sums = replace(found.columns(0, cells), unit=unit * self.step / 2, places=None)
         counts = replace(found.columns(cells, 2 * cells), unit=unit / self.factor, places=None)
         low, high = (end * self.step for end in self.ends)
@@ -122,13 +127,14 @@ def measured(spec: TableSpec, schema: Schema) -> Measured:
     if isinstance(question, GroupBy):
         keys, aggregates = question.by, question.aggregates
     adds = len(aggregates) == 1 and type(aggregates[0]) in (Count, Sum, Mean)
-    if spec.keys is not None and adds and keys and type(aggregates[0]) is Count:
-        return Measured(schema, aggregates[0], Occurring(keys, (COUNT,), read_where(where, schema)))
+    if spec.keys is not None and adds and keys:
+        parts = tuple(term.part for term in aggregates[0].terms(schema))
+        return Measured(schema, aggregates[0], Occurring(keys, parts, read_where(where, schema)))
     if not adds or spec.keys is not None or (isinstance(question, GroupBy) and question.keys != "schema"):
         raise ParameterError(
             f"The running total {spec.name!r} counts rows or adds up one column, in listed groups if any; write "
             "running = 'count by country', 'sum of pay by country' or 'mean of pay', or ask it anew in every period "
-            "with question = …. Groups that nobody can list are counted with keys = 'pages', a table that finds them."
+            "with question = …. Groups that nobody can list go with keys = 'pages', a table that finds them."
         )
     if number_of_cells(schema, keys) > DENSE_CELLS:
         raise ParameterError(f"The running total {spec.name!r} has too many groups; leave a column out.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -11,42 +11,37 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from sfumato.answer import Answer, Released
-from sfumato.ask.asked import PLAIN
-from sfumato.ask.packing import unpack
+from sfumato.answer import Answer
+from sfumato.ask.asked import PLAIN, Asked
 from sfumato.curator.finishing import answers_of, same_event
 from sfumato.durable import lock, make_directory
-from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SfumatoError
+from sfumato.errors import LedgerError, ParameterError, SfumatoError
 from sfumato.ledger import Ledger
-from sfumato.ledger.running import Coins
 from sfumato.ledger.slots import SlotCharge
-from sfumato.noise import Noise, new_key
 from sfumato.privacy import ADD_REMOVE, Loss
 from sfumato.publish.begun import Begun, begun_of, gone
 from sfumato.publish.calendar import Slot, unit_of
 from sfumato.publish.charges import charges_of
 from sfumato.publish.digests import Digests
-from sfumato.publish.file import PublicationFile, TableSpec, load_file
-from sfumato.publish.layout import Layout, table_of
+from sfumato.publish.file import PublicationFile, TableSpec, load_file, read_record
+from sfumato.publish.foreseen import made_up, plan_of, rehearsed
+from sfumato.publish.horizons import current, running_series
+from sfumato.publish.layout import Layout
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.period_tables import PeriodTables
-from sfumato.publish.planned import PublicationPlan, TablePlan, rehearsed_error, running_error, table_plan
+from sfumato.publish.planned import PublicationPlan
 from sfumato.publish.series import Series
-from sfumato.publish.states import OTHER_BEGUN, Period, Seen, State, Verified, seen_of
-from sfumato.publish.total import RunningTable, current, running_series
+from sfumato.publish.sources import Rows, source_of
+from sfumato.publish.states import OTHER_BEGUN, Period, Seen, State, Verified, following, newest, seen_of
+from sfumato.publish.total import RunningTable
 from sfumato.publish.words import promise
-from sfumato.publish.zones import starts_of
+from sfumato.publish.zones import disagreements, starts_of
 from sfumato.table.data import Table, open_table
-from sfumato.table.rehearsal import random_rows
 
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 """Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
-FORESEEN = 400
-"""So many periods are tried against the limits when a publication is planned."""
 UNFINISHED = ("reserved", "started")
 """How a request stands that was paid for and has no answer."""
-MADE_UP = 1000
-"""How many made-up people a preview has."""
 
 
 class Publication:
@@ -56,17 +51,28 @@ class Publication:
     again completes what was cut short and writes the files anew from what was stored.
     """
 
-    def __init__(self, file: PublicationFile) -> None:
+    def __init__(self, file: PublicationFile, source: Rows | None = None) -> None:
         if not isinstance(file, PublicationFile):
             raise ParameterError("A publication is read from its file; write Publication.load('counts.toml').")
         self.file = file
+        self._rows = source
         self._tables = PeriodTables(file)
         self._starts: dict[tuple[str, str], tuple[int, ...]] = {}
+        self._checked: list[tuple[Asked, str]] = []
 
     @classmethod
-    def load(cls, path: str | Path) -> Publication:
-        """Read a publication from its TOML file."""
-        return cls(load_file(path))
+    def load(cls, path: str | Path, source: Rows | None = None) -> Publication:
+        """Read a publication from its TOML file.
+
+        `source` is a function that hands over the rows between two days, in place of the source that the file names: a
+        Spark frame, a data frame, or anything else that can be asked. Rows of other days are left out by their stamp.
+        """
+        return cls(load_file(path), source)
+
+    @classmethod
+    def declare(cls, record: Mapping[str, Any], home: str | Path = ".", source: Rows | None = None) -> Publication:
+        """Make a publication of what a TOML file would hold, as a mapping; paths are taken from `home`."""
+        return cls(read_record(record, Path(home)), source)
 
     def __repr__(self) -> str:
         return f"Publication({self.file.name!r}, edition {self.file.edition})"
@@ -96,70 +102,7 @@ class Publication:
 
     def plan(self) -> PublicationPlan:
         """Say what is promised, what every table costs and how far off it will be, and when a limit will refuse."""
-        with Ledger(None, self.file.budget, relation=ADD_REMOVE) as book:
-            errors, costs = self._rehearsed(book), self._tables.costs(book)
-            tables = [table_plan(one, one.every, errors[one.name], costs.get(one.name)) for one in self.file.anew()]
-            tables += [
-                table_plan(one, self.file.period, running_error(RunningTable(self.file, one)))
-                for one in self.file.running()
-            ]
-            tables += [
-                TablePlan(f"{name} ({one.name})", f"{one.after} days later", str(bound), "see a preview")
-                for one in self.file.revisions
-                for name, bound in one.spend.items()
-            ]
-            refused = self._foreseen(book)
-        return PublicationPlan(
-            self.file.name,
-            self.file.edition,
-            tuple(self.words(planned=True)),
-            tuple(tables),
-            refused,
-            str(self.file.to),
-        )
-
-    def _rehearsed(self, book: Ledger) -> dict[str, str]:
-        """Answer every table once on made-up rows, and return how wide its intervals are."""
-        made, found = _MadeUp(self.file), {}
-        for unit in self.file.units():
-            listed = self.file.anew(unit)
-            if not listed:
-                continue
-            asked = self._tables.asked(book, listed)
-            with made._open("", Slot.of(unit, self.file.first)) as table:
-                work, coins = asked.work(table), Coins("rehearsal", new_key())
-                raw = unpack(work.draw(work.read(), coins), self.file.schema)
-            parts = zip(listed, asked.questions, asked.prepared, asked.finish(raw), asked.events(""), strict=True)
-            for one, question, prepared, released, event in parts:
-                shown = Released.from_json(released.to_json())
-                answer = Answer(question, shown, prepared.loss(), event)
-                table_of(answer)  # which refuses what cannot be written
-                found[one.name] = rehearsed_error(answer)
-        return found
-
-    def _foreseen(self, book: Ledger) -> str | None:
-        """Try all periods against limits that nobody has used, and return where the first one is refused."""
-        slot = "the running total"
-        try:
-            for spec in self.file.running():
-                RunningTable(self.file, spec).open(book)
-            horizon = self.file.last or self.file.first + timedelta(days=FORESEEN)
-            for unit in self.file.units():
-                listed = self.file.anew(unit)
-                if not listed:
-                    continue
-                asked = self._tables.asked(book, listed)
-                losses = self._tables.losses(asked, listed)
-                for found in self.file.slots(unit, horizon)[:FORESEEN]:
-                    slot = found.name
-                    book.reserve(slot, asked.event(slot), losses, slots=self._charges(found, losses))
-            for found in self.file.revised(date.max)[:FORESEEN] if self.file.last is not None else ():
-                slot, asked = found.issue, self._tables.asked(book, self.file.listed(found))
-                losses = self._tables.losses(asked, self.file.listed(found))
-                book.reserve(slot, asked.event(slot), losses, slots=self._charges(found, losses))
-        except BudgetExceeded as refusal:
-            return f"{slot}: {refusal}"
-        return None
+        return plan_of(self.file, self._tables, tuple(self.words(planned=True)))
 
     def _charges(self, slot: Slot, losses: Sequence[Loss]) -> list[SlotCharge]:
         return charges_of(self._units, slot, losses)
@@ -187,10 +130,11 @@ class Publication:
                 made._write(book, note="Made up: random rows of the schema, nobody's data.")
         return target
 
-    def run(self, period: str | None = None, today: date | None = None) -> list[Period]:
+    def run(self, period: str | None = None, today: date | None = None, *, again: bool = False) -> list[Period]:
         """Release every period that is due and not done, the oldest first, and write all files; return what was done.
 
-        `period` names a single one. What was cut short is completed; what is done is not done again.
+        `period` names a single one. What was cut short is completed; what is done is not done again. With `again` its
+        tables, which are dead, are asked and charged anew, beside what was spent on them before.
         """
         with self._alone(), self._ledger() as book:
             self._sweep(book)
@@ -198,6 +142,8 @@ class Publication:
             if period is not None and not wanted:
                 raise ParameterError(f"{period!r} is no period that is due; see sfumato publish status.")
             seen = seen_of(self.file, book)
+            if again:
+                return [self._anew(book, slot) for slot in self._dead(book, wanted, period)]
             found = {slot: self._state(book, seen, slot) for slot in wanted}
             if period is not None and set(found.values()) == {"begun under another edition"}:
                 raise LedgerError(OTHER_BEGUN.format(name=period))
@@ -212,6 +158,20 @@ class Publication:
             seen = seen_of(self.file, book)
             return [self._period(book, seen, slot) for slot in done]
 
+    def _dead(self, book: Ledger, wanted: Sequence[Slot], period: str | None) -> Sequence[Slot]:
+        """Return the period that may be charged anew; one that is not dead is refused."""
+        entries = [newest(book.entry, self._id(slot.issue))[1] for slot in wanted]
+        if period is None or any(entry is None or entry.state != "dead" for entry in entries):
+            raise ParameterError("Only a period whose tables are dead is charged anew; see sfumato publish status.")
+        return wanted
+
+    def _anew(self, book: Ledger, slot: Slot) -> Period:
+        listed, source = self.file.listed(slot), self._source(slot)
+        self._begins(book, slot)
+        self._release(book, slot, listed, source, again=True)
+        self._write(book)
+        return self._period(book, seen_of(self.file, book), slot)
+
     def backfill(self, first: str, last: str, today: date | None = None) -> list[Period]:
         """Release the periods that are due between two days; running totals go on in their order."""
         start, end = date.fromisoformat(first), date.fromisoformat(last)
@@ -224,7 +184,7 @@ class Publication:
     def give_up(self, period: str) -> None:
         """Mark a period that was begun and cannot be completed as dead: what it cost stays spent."""
         with self._alone(), self._ledger() as book:
-            book.fail(self._id(period))
+            book.fail(newest(book.entry, self._id(period))[0])
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -269,22 +229,25 @@ class Publication:
 
     def _run_slot(self, book: Ledger, slot: Slot) -> None:
         listed = self.file.listed(slot)
-        source = self.file.source_of(slot)  # a missing file is said before anything is reserved
+        source = self._source(slot)  # a missing file is said before anything is reserved
         self._begins(book, slot)
         if listed:
-            self._release(book, slot, listed)
+            self._release(book, slot, listed, source)
         if slot.unit != self.file.period or slot.revision:
             return
         for begun in self._begun(book):
             if not begun.stopped:
                 self._step(book, begun.spec, slot, source)
 
+    def _source(self, slot: Slot) -> Any:
+        return source_of(self.file, slot, self._rows)
+
     def _begins(self, book: Ledger, slot: Slot) -> None:
         """Look up when the days of a period begin, where there is a zone."""
         if self.file.zone is not None:
             self._starts[slot.unit, slot.name] = starts_of(book, self.file.name, self.file.zone, slot)
 
-    def _step(self, book: Ledger, spec: TableSpec, slot: Slot, source: str) -> None:
+    def _step(self, book: Ledger, spec: TableSpec, slot: Slot, source: Any) -> None:
         """Take the step of a running total, and before it those of periods that only an earlier edition published.
 
         All of them were charged when the total was begun.
@@ -294,37 +257,47 @@ class Publication:
             coming = table.periods[len(table.done(book))]
             if coming.first >= min(self.file.since, slot.first):
                 break
-            place = self.file.source_of(coming)
+            place = self._source(coming)
             self._begins(book, coming)
             table.step(book, coming, partial(self._open, place, coming))
         if table is not None and slot.name in {one.name for one in table.periods}:
             table.step(book, slot, partial(self._open, source, slot))
 
-    def _found(self, book: Ledger, spec: TableSpec, period: str) -> Sequence[tuple[Any, ...]]:
+    def _found(self, book: Ledger, spec: TableSpec, slot: Slot) -> Sequence[tuple[Any, ...]]:
         """Return which groups of a running total were found in a period: what its table released, and nothing else."""
-        (slot,) = (one for one in self.file.running_periods() if one.name == period)  # their end is known
         answer = self._answers(book, slot).get(spec.keys or "")
         return () if answer is None else answer.released.cells
 
-    def _release(self, book: Ledger, slot: Slot, listed: Sequence[TableSpec]) -> None:
-        entry = book.entry(self._id(slot.issue))
+    def _release(
+        self, book: Ledger, slot: Slot, listed: Sequence[TableSpec], source: Any, *, again: bool = False
+    ) -> None:
+        request, entry = newest(book.entry, self._id(slot.issue))
+        if again:
+            request, entry = following(request), None
         if entry is not None and entry.state in ("committed", "dead"):
             return
         asked = self._tables.asked(book, listed)
         if entry is not None and not same_event(asked, self._snapshot(slot), entry.event):
             return  # paid for under another edition, which alone can finish it
         if any(question.kind not in TABLES for question in asked.questions):
-            self._rehearsed(book)
+            rehearsed(self.file, self._tables, book)
         losses, snapshot = self._tables.losses(asked, listed), self._snapshot(slot)
-        with self._open(self.file.source_of(slot), slot) as table:
-            asked.check(table)
+        with self._open(source, slot) as table:
+            self._check(asked, table)
             book.run_sealed(
-                self._id(slot.issue),
+                request,
                 asked.event(snapshot),
                 losses,
                 asked.work(table),
                 slots=self._charges(slot, losses),
             )
+
+    def _check(self, asked: Asked, table: Table) -> None:
+        """Refuse what the engine could not read, for nothing; once for all periods with columns of the same types."""
+        found = (asked, str(table.source.table.schema()))
+        if found not in self._checked:
+            asked.check(table)
+            self._checked.append(found)
 
     def _open(self, source: Any, slot: Slot) -> Table:
         span = self.file.span(slot, self._starts.get((slot.unit, slot.name), ()))
@@ -333,7 +306,7 @@ class Publication:
     # What became of it
 
     def _state(self, book: Ledger, seen: Seen, slot: Slot) -> State:
-        listed, entry = self.file.listed(slot), seen.entries.get(self._id(slot.issue))
+        listed, (_, entry) = self.file.listed(slot), newest(seen.entries.get, self._id(slot.issue))
         states: list[State] = []
         if listed and entry is None:
             states.append("due")
@@ -362,7 +335,7 @@ class Publication:
         own, here = self._id(""), {slot.issue for slot in due}
         found: list[Period] = []
         for entry in seen.entries.values():
-            name = entry.id.removeprefix(own)
+            name = entry.id.removeprefix(own).partition("~")[0]
             if entry.id.startswith(own) and entry.state in UNFINISHED and name[:4].isdecimal() and name not in here:
                 found.append(Period(unit_of(name), name, "begun under another edition", OTHER_BEGUN.format(name=name)))
         totals = {f"running/{one.spec.name}": one for one in self._begun(book) if one.stopped and not one.ended}
@@ -419,14 +392,15 @@ class Publication:
         return max([self._today(), *(slot.last for slot in slots if slot.name in names)])
 
     def _answers(self, book: Ledger, slot: Slot) -> dict[str, Answer]:
-        listed, entry = self.file.listed(slot), book.entry(self._id(slot.issue))
+        listed, (request, entry) = self.file.listed(slot), newest(book.entry, self._id(slot.issue))
         if not listed or entry is None or entry.state != "committed":
             return {}
         asked, snapshot = self._tables.asked(book, listed), self._snapshot(slot)
         if not same_event(asked, snapshot, entry.event):
             return {}  # of another edition: its files stay as they were written then
-        kept = replace(book.stored(self._id(slot.issue)), reused=True)
-        return dict(zip((one.name for one in listed), answers_of(book, asked, kept, snapshot), strict=True))
+        kept = replace(book.stored(request), reused=True)
+        found = answers_of(book, asked, kept, snapshot, remarks=tuple(filter(None, self.words())))
+        return dict(zip((one.name for one in listed), found, strict=True))
 
     def series(self, table: str) -> Series | MeanSeries:
         """Return a running total as far as it was released, with its bands; free, and no data are read."""
@@ -448,7 +422,7 @@ class Publication:
         return f"one {self.file.budget.units[0][0]} of one person is hidden; noise only, not sampling error"
 
     def _layout(self, book: Ledger, note: str = "") -> Layout:
-        done = {entry.id for entry in book.history() if entry.state == "committed"}
+        done = {entry.id.partition("~")[0] for entry in book.history() if entry.state == "committed"}
         last = self._reached(book)
         released = {
             slot: partial(self._answers, book, slot) for slot in self._every(last) if self._id(slot.issue) in done
@@ -477,20 +451,18 @@ class Publication:
                 files = 0
             seen, due = seen_of(self.file, book), self._due(None)
             periods = [self._period(book, seen, slot) for slot in due]
-            found_left = periods + self._left(book, seen, due)
+            found_left, zones = periods + self._left(book, seen, due), disagreements(book, self.file.name)
         problems += [one.note for one in found_left if one.state == "begun under another edition"]
         notes = [one.note for one in found_left if one.note and one.state == "other edition"]
         notes += [f"{one.name} was begun; sfumato publish run completes it." for one in periods if one.state == "begun"]
-        return Verified([one.state for one in periods].count("done"), files, tuple(problems), tuple(notes))
+        return Verified([one.state for one in periods].count("done"), files, tuple(problems), (*notes, *zones))
 
 
 class _MadeUp(Publication):
     """The same publication on random rows of its schema."""
 
-    def _open(self, source: Any, slot: Slot) -> Table:
-        import pyarrow
+    def _source(self, slot: Slot) -> Any:
+        return ""
 
-        rows = random_rows(self.file.schema, MADE_UP, Noise())
-        place = rows.column_names.index(self.file.stamp)
-        rows = rows.set_column(place, self.file.stamp, pyarrow.array([slot.first] * MADE_UP))
-        return super()._open(rows, slot)
+    def _open(self, source: Any, slot: Slot) -> Table:
+        return super()._open(made_up(self.file, slot), slot)

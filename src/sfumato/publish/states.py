@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -17,6 +17,29 @@ OTHER_BEGUN = (
     "{name} was begun under an earlier edition of the file: restore that file to finish it, or give it up with sfumato "
     "publish run --give-up {name}."
 )
+
+
+def newest(find: Callable[[str], Entry | None], request: str) -> tuple[str, Entry | None]:
+    """Return the request under which a period stands: the first, or the last that was charged anew after a dead one."""
+    found, entry, number = request, find(request), 2
+    while entry is not None and entry.state == "dead" and (later := find(again(request, number))) is not None:
+        found, entry, number = again(request, number), later, number + 1
+    return found, entry
+
+
+def again(request: str, number: int) -> str:
+    """Return the id of a further request for the same period; no name of a publication has such a sign."""
+    return f"{request}~{number}"
+
+
+def following(request: str) -> str:
+    """Return the id of the request after one.
+
+    >>> following("pub/visits/2026-01-31"), following("pub/visits/2026-01-31~2")
+    ('pub/visits/2026-01-31~2', 'pub/visits/2026-01-31~3')
+    """
+    first, _, number = request.partition("~")
+    return again(first, int(number or 1) + 1)
 
 
 class Period(NamedTuple):

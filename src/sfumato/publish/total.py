@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -31,13 +31,21 @@ from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import running_charges, running_claims
 from sfumato.publish.file import PublicationFile, TableSpec
-from sfumato.publish.found import Cell, assembled, drawn_of, drawn_step, read_cells, totals_of, written_cells
-from sfumato.publish.means import MeanSeries
+from sfumato.publish.found import (
+    Cell,
+    Drawn,
+    assembled,
+    drawn_of,
+    drawn_step,
+    read_cells,
+    totals_of,
+    written_cells,
+)
+from sfumato.publish.matrix import MOST_PERIODS
 from sfumato.publish.measured import Measured, check_search, measured
 from sfumato.publish.memory import Lists, RememberedSums, RememberedTotals, Rule
 from sfumato.publish.running import LARGEST_VARIANCE, Claim, RunningTotals, least_noise
 from sfumato.publish.segments import Horizon
-from sfumato.publish.series import Series
 from sfumato.publish.tree import PureTotals, least_scale
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis, Gauge
@@ -84,7 +92,7 @@ class RunningTable:
     file: PublicationFile
     spec: TableSpec
     number: int = 0
-    search: Callable[[str], Sequence[Cell]] | None = field(default=None, compare=False)
+    search: Callable[[Slot], Sequence[Cell]] | None = field(default=None, compare=False)
     """What says which groups were found in a period, where they are not listed."""
 
     @property
@@ -132,7 +140,7 @@ class RunningTable:
         for scale in SCALES:
             gauge = Basis(self.file.schema, None, ADD_REMOVE, scale=scale).gauge(self.measured.measure)
             moves = self.measured.moves(gauge)
-            often = 1 if self.spec.rule is None else min(self.spec.rule.most, len(self.periods))
+            often = 1 if self.spec.rule is None else min(self.spec.rule.most, self._longest)
             if self._drawable(moves.times(often)) or scale == SCALES[-1]:
                 break
         moves, grid = (moves, 1) if self.measured.rows else self._coarse(moves)
@@ -140,9 +148,14 @@ class RunningTable:
         gauge.require(made)
         return gauge, made, grid
 
+    @property
+    def _longest(self) -> int:
+        """How many periods any horizon has at most: all of them are read in the same unit, since they are added up."""
+        return len(self.periods) if self.file.horizon is None else MOST_PERIODS
+
     def _coarse(self, moves: Sensitivity) -> tuple[Sensitivity, int]:
         """Return how far sums move on the finest grid on which their noise can be drawn, also for whole horizons."""
-        grid, wide = 1, len(self.periods) if list(self.spec.spend) != [self.file.period] else 1
+        grid, wide = 1, self._longest if list(self.spec.spend) != [self.file.period] else 1
         found = moves
         while not self._drawable(found.times(wide)) and found.largest > 1:
             grid *= 2
@@ -154,7 +167,7 @@ class RunningTable:
         least = min(self._spends.values())
         if self.spec.pure:
             # Longer units than the period count as often as they have periods.
-            often = 1 if list(self.spec.spend) == [self.file.period] else len(self.periods)
+            often = 1 if list(self.spec.spend) == [self.file.period] else self._longest
             return moves.l1 * 16 * often / least < LARGEST_SCALE
         return moves.l2_squared * 64 * 256**2 / least < LARGEST_VARIANCE
 
@@ -287,12 +300,14 @@ class RunningTable:
                     f"{slot.name}; run the periods in their order."
                 )
             try:
-                self._advance(steps, standing, slot, table)
+                self._advance(book, steps, standing, slot, table)
             except Overtaken:
                 continue  # another runner was first: its bytes count
         raise Unfinished(f"Other runners were always first for {slot.name} of {self.spec.name!r}; run again.")
 
-    def _advance(self, steps: Stepwise, standing: Standing, slot: Slot, table: Callable[[], Table]) -> None:
+    def _advance(
+        self, book: Ledger, steps: Stepwise, standing: Standing, slot: Slot, table: Callable[[], Table]
+    ) -> None:
         done, read, released = self._state(standing)
         seal = standing.seal
         if seal is None or seal.step != standing.step:
@@ -304,10 +319,11 @@ class RunningTable:
             if isinstance(thawed, str):
                 raise Unfinished(thawed)
             frozen = thawed
-        known = self._assembled(released)[0]  # before the draw: a lost file is put back, and nothing has ended
+        before = self._before(book)
+        known = self._cells([*before, (self, read, released)])  # a lost file is put back, and nothing has ended
         noise = frozen.coins.noise(0, standing.step)
         try:
-            drawn = steps.draw(lambda: self._drawn(frozen.content, read, known, noise))
+            drawn = steps.draw(lambda: self._drawn(frozen.content, read, known, noise, before))
         except DeadStep:
             self._end(steps)
         state = {
@@ -320,23 +336,45 @@ class RunningTable:
         for left in steps.kept():
             steps.release(left)
 
-    def _drawn(self, content: bytes, read: Sequence[str], known: Sequence[Cell], noise: Noise) -> bytes:
+    def _drawn(
+        self, content: bytes, read: Sequence[str], known: Sequence[Cell], noise: Noise, before: Sequence[Kept]
+    ) -> bytes:
         """Draw a step from what it froze and what earlier ones did."""
         frozen = unpack(content[SALT:], self.file.schema)
         totals = _Readings(self._totals_of, read, frozen[0])
         if not self.measured.found:
             return pack(self.totals.entry(totals, noise))
-        schema, keys = self.file.schema, self.measured.measure.keys
-        fresh = [cell for cell in read_cells(frozen[1], schema, keys) if cell not in set(known)]
-        old, new = ([totals_of(one, cells, schema, keys) for one in totals] for cells in (known, fresh))
-        return drawn_step(self.totals, old, new, fresh, noise).packed()
+        listed, there = set(known), read_cells(frozen[1], self.file.schema, self.measured.measure.keys)
+        fresh = [cell for cell in there if cell not in listed]
+        past = [(table.totals, table._sums_of(map(self._totals_of, then), fresh)) for table, then, _ in before]
+        old, new = self._sums_of(totals, known), self._sums_of(totals, fresh)
+        return drawn_step(self.totals, old, new, fresh, noise, past=past).packed()
 
-    def _assembled(self, released: Sequence[str]) -> tuple[tuple[Cell, ...], list[Any]]:
-        """Return the groups found so far, and by period what was released of them; none where they are listed."""
+    def _sums_of(self, read: Iterable[Any], cells: Sequence[Cell]) -> list[NDArray[np.int64]]:
+        """Return by period what was frozen of some groups."""
+        return [totals_of(one, cells, self.measured, self.grid) for one in read]
+
+    def _before(self, book: Ledger) -> list[Kept]:
+        """Return the horizons that ended before this one, where groups that are found have a past in them."""
         if not self.measured.found:
-            return (), []
+            return []
+        return [RunningTable(self.file, self.spec, number).kept(book) for number in range(self.number)]
+
+    def kept(self, book: Ledger) -> Kept:
+        """Return what names the readings and the releases of its steps so far."""
+        entry = book.entry(self.id)
+        begun = entry is not None and entry.state == "started"
+        _, read, released = self._state(self.open(book).standing()) if begun else ([], [], [])
+        return self, read, released
+
+    def _cells(self, horizons: Sequence[Kept]) -> tuple[Cell, ...]:
+        """Return the groups found so far; none where they are listed."""
+        return found_groups(horizons)[0] if self.measured.found else ()
+
+    def steps_released(self, released: Sequence[str]) -> list[Drawn]:
+        """Return what was released of groups that are found."""
         keys = self.measured.measure.keys
-        return assembled([drawn_of(self._released(one), self.file.schema, keys) for one in released], self.totals)
+        return [drawn_of(self._released(one), self.file.schema, keys) for one in released]
 
     def _released(self, digest: str) -> bytes:
         content = self._kept("released", digest)
@@ -368,21 +406,22 @@ class RunningTable:
         if any(content is None for content in kept):
             self._end(steps)
         found = [unpack(content[SALT:], self.file.schema) for content in kept if content is not None]
-        return Lists(found[0][2].tobytes() if found else new_key(), (part[1] for part in found))
+        return Lists(found[0][-1].tobytes() if found else new_key(), (part[-2] for part in found))
 
     def _read(self, slot: Slot, table: Callable[[], Table], lists: Lists | None) -> bytes:
-        """Return what is frozen: the totals, and with them who counted and the key of their names, or the groups."""
+        """Return what is frozen: the totals and the groups that were found, and who counted with the key of names."""
         import numpy as np
 
         with table() as opened:
-            if self.measured.found:
-                assert self.search is not None
-                return pack((self.gauge.read(opened), written_cells(self.search(slot.name))))
-            if lists is None or self.spec.rule is None:
-                return pack((self._exact(opened),))
-            chosen, listed = lists.chosen(opened.people_here(), self.spec.rule)
-            opened.keep_people(chosen)
-            return pack((self._exact(opened), listed, np.frombuffer(lists.key, np.uint8)))
+            counted: tuple[Any, ...] = ()
+            if lists is not None and self.spec.rule is not None:
+                chosen, listed = lists.chosen(opened.people_here(), self.spec.rule)
+                opened.keep_people(chosen)
+                counted = (listed, np.frombuffer(lists.key, np.uint8))
+            if not self.measured.found:
+                return pack((self._exact(opened), *counted))
+            assert self.search is not None
+            return pack((self.gauge.read(opened), written_cells(self.search(slot)), *counted))
 
     def _exact(self, opened: Table) -> NDArray[Any]:
         return _narrow(self.measured.exact(self.gauge.read(opened), self.grid))
@@ -415,53 +454,21 @@ class RunningTable:
             return None
         return content if hashlib.sha256(content).hexdigest() == digest else None
 
-    def segment(self, book: Ledger) -> tuple[list[str], Horizon, tuple[Cell, ...]]:
-        """Return what was released so far, for which periods and for which groups."""
-        entry = book.entry(self.id)
-        begun = entry is not None and entry.state == "started"
-        done, _, digests = self._state(self.open(book).standing()) if begun else ([], [], [])
-        if self.measured.found:
-            cells, rows = self._assembled(digests)
-            return done, self.totals.segment(rows, len(cells)), cells
+    def segment(self, book: Ledger) -> tuple[list[str], Horizon]:
+        """Return what was released so far of listed groups, and for which periods."""
+        _, _, digests = self.kept(book)
         rows = [unpack(self._released(digest), self.file.schema) for digest in digests]
-        return done, self.totals.segment(rows, self.measured.width), self.cells
+        return self.done(book), self.totals.segment(rows, self.measured.width)
 
 
-def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise: str = "") -> Series | MeanSeries:
-    """Return a running total over all of its horizons."""
-    periods: list[str] = []
-    segments: list[Horizon] = []
-    number = 0
-    while True:
-        table = RunningTable(file, spec, number)
-        if number and not table.periods:
-            break
-        done, segment, cells = table.segment(book)
-        if number and not done:
-            break
-        periods += done
-        segments.append(segment)
-        number += 1
-        if len(done) < len(table.periods):
-            break
-    first = RunningTable(file, spec)
-    found = Series(tuple(periods), cells, tuple(segments), first.gauge.unit, file.horizon is not None, promise)
-    found = replace(found, by_key=first.measured.found)
-    return first.measured.series(found, first.grid)
+Kept = tuple[RunningTable, Sequence[str], Sequence[str]]
+"""A horizon, and what names the readings and the releases of its steps."""
 
 
-def current(
-    file: PublicationFile, spec: TableSpec, book: Ledger, search: Callable[[str], Sequence[Cell]] | None = None
-) -> RunningTable | None:
-    """Return the horizon that a running total stands in; None after its last one."""
-    number = 0
-    while True:
-        table = RunningTable(file, spec, number, search)
-        if not table.periods:
-            return None
-        if len(table.done(book)) < len(table.periods):
-            return table
-        number += 1
+def found_groups(horizons: Sequence[Kept]) -> tuple[tuple[Cell, ...], list[list[Any]]]:
+    """Return the groups that were found, and by horizon and period what was released of them."""
+    steps = [(table.totals, table.steps_released(released)) for table, _, released in horizons]
+    return assembled(steps, horizons[0][0].measured.parts)
 
 
 def _split(event: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

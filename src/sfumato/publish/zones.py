@@ -17,6 +17,11 @@ from sfumato.mechanism import Event
 from sfumato.privacy import ADD_REMOVE, Cost, Loss
 from sfumato.publish.calendar import DAY, Slot
 
+DISAGREE = (
+    "Rules of {zone} that are installed now disagree with when days of {year} were taken to begin. What the ledger "
+    "keeps holds, so that no row is in two days or in none."
+)
+
 
 def zone_named(name: str) -> ZoneInfo:
     """Return a time zone, refusing a name that nobody knows.
@@ -45,6 +50,18 @@ def starts_of(book: Ledger, publication: str, zone: ZoneInfo, slot: Slot) -> tup
     days = [slot.first + timedelta(days=place) for place in range((slot.last - slot.first).days + 2)]
     years = {year: _year(book, publication, zone, year) for year in sorted({day.year for day in days})}
     return tuple(years[day.year][day.isoformat()] for day in days)
+
+
+def disagreements(book: Ledger, publication: str) -> list[str]:
+    """Say for which years the rules of zones that are installed now differ from the boundaries that are kept."""
+    own, found = f"pub/{publication}/calendar/", []
+    for entry in book.history():
+        if entry.id.startswith(own):
+            kept = entry.event["parameters"]
+            zone = zone_named(kept["zone"])
+            if any(midnight(zone, date.fromisoformat(day)) != start for day, start in kept["starts"].items()):
+                found.append(DISAGREE.format(zone=zone.key, year=kept["year"]))
+    return found
 
 
 def _year(book: Ledger, publication: str, zone: ZoneInfo, year: int) -> Mapping[str, int]:

@@ -1,0 +1,48 @@
+"""A running total over all of its horizons: which one it stands in, and what was released in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from sfumato.ledger import Ledger
+from sfumato.publish.calendar import Slot
+from sfumato.publish.file import PublicationFile, TableSpec
+from sfumato.publish.found import Cell
+from sfumato.publish.means import MeanSeries
+from sfumato.publish.series import Series
+from sfumato.publish.total import RunningTable, found_groups
+
+
+def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise: str = "") -> Series | MeanSeries:
+    """Return a running total over all of its horizons."""
+    tables = [RunningTable(file, spec)]
+    while True:
+        done = tables[-1].done(book)
+        following = RunningTable(file, spec, len(tables))
+        if len(done) < len(tables[-1].periods) or not following.periods or not following.done(book):
+            break
+        tables.append(following)
+    first, periods = tables[0], [name for table in tables for name in table.done(book)]
+    cells, segments = first.cells, [table.segment(book)[1] for table in tables if not first.measured.found]
+    if first.measured.found:
+        cells, rows = found_groups([table.kept(book) for table in tables])
+        width = len(cells) * first.measured.parts
+        segments = [table.totals.segment(one, width) for table, one in zip(tables, rows, strict=True)]
+    found = Series(tuple(periods), cells, tuple(segments), first.gauge.unit, file.horizon is not None, promise)
+    found = replace(found, by_key=first.measured.found)
+    return first.measured.series(found, first.grid)
+
+
+def current(
+    file: PublicationFile, spec: TableSpec, book: Ledger, search: Callable[[Slot], Sequence[Cell]] | None = None
+) -> RunningTable | None:
+    """Return the horizon that a running total stands in; None after its last one."""
+    number = 0
+    while True:
+        table = RunningTable(file, spec, number, search)
+        if not table.periods:
+            return None
+        if len(table.done(book)) < len(table.periods):
+            return table
+        number += 1

@@ -140,8 +140,8 @@ def _check_means(aggregates: Sequence[Aggregate], schema: Schema, keys: tuple[st
     of = schema.base(max(keys, key=lambda name: schema.domain(name).size or 0))
     raise DomainTooLarge(
         f"There are {size:,} groups of {', '.join(keys)}, and means are worked out for at most {MOST_MEANS:,}; add "
-        f"bins to the schema, schema.with_columns({of}_bins=bins({of!r}, step=…)), which its ledger takes, too, and ask "
-        f"by='{of}_bins'.",
+        f"bins to the schema, schema.with_columns({of}_bins=bins({of!r}, step=…)), which its ledger takes, too, and "
+        f"ask by='{of}_bins'.",
         method="bins",
     )
 

@@ -651,3 +651,33 @@ def test_a_phrase_with_a_bare_name_shows_the_line_with_quotes() -> None:
             said = _refused(lambda kind=kind: read_request(f"{kind} of Cost € by department", curator.schema))
             assert said.endswith(f"write '{kind} of \"Cost €\" by department'.")
             read_request(said.partition("write '")[2].removesuffix("'."), curator.schema)
+
+
+def test_a_wrong_file_lists_its_columns_once() -> None:
+    said = _refused(lambda: sf.curate(DATA[["age", "sex"]].rename(columns={"sex": "sx"}), SCHEMA, Pure(3)))
+    assert said.count("'age'") == 1 and said.endswith("there is 'age', 'sx'.") and ".;" not in said
+    assert "'sex', did you mean 'sx'?" in said and "'admitted', 'cost', 'department', 'note';" in said
+
+
+def test_notes_of_a_statement_say_nothing_of_people_with_several_rows_where_rows_are_people() -> None:
+    statement, several = "SELECT COUNT(*) FROM data WHERE age > 40", "A person who has more than one row"
+    with sf.curate(DATA, SCHEMA, Pure(9)) as curator:
+        assert several not in str(curator.sql(statement, spend=Pure(1)))
+    schema = sf.Schema(SCHEMA.columns, person="patient_id", row_key=[])
+    with sf.curate(DATA.assign(patient_id=range(ROWS)), schema, Pure(9)) as curator:
+        assert several in str(curator.sql(statement, spend=Pure(1)))
+
+
+def test_what_a_curator_prints_names_every_way_to_ask(names: dict[str, Any]) -> None:
+    shown = " ".join(str(names["curator"]).split())
+    assert "sql, audit, synthesize" in shown
+    for word in shown.partition("Ask with ")[2].partition(";")[0].replace(" or ", ", ").split(", "):
+        assert callable(getattr(names["curator"], word))
+
+
+def test_a_large_limit_is_called_one_that_promises_little() -> None:
+    with sf.curate(DATA, SCHEMA, Approximate(10, 1e-6)) as large, sf.curate(DATA, SCHEMA, Pure(3)) as usual:
+        said = " ".join(str(large.report()).split())
+        assert "So large a limit promises little by itself" in said and "right at most 73.2 % of the time" in said
+        assert "promises little" in large.report().html()
+        assert "promises little" not in str(usual.report())

@@ -68,6 +68,8 @@ OF_LEDGERS = guide(
     }
 )
 
+NONE: Mapping[str, str] = {}
+
 
 class Commands(TyperGroup):
     """A list of commands: one that is none of them is answered with the line to write."""
@@ -84,6 +86,12 @@ class Commands(TyperGroup):
             said = f"There is no command {ctx.command_path} {args[0]}; {hint}"
             raise failed(said + ("" if said.endswith("?") else "."), BAD_INPUT, as_json="--json" in args)
         return super().resolve_command(ctx, args)
+
+
+class Subcommands(Commands):
+    """The commands of one job, all of which are listed to whoever guesses another."""
+
+    instead = NONE
 
 
 class LedgerCommands(Commands):

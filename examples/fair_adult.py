@@ -115,6 +115,7 @@ def tell_prices(people: pd.DataFrame, target: np.ndarray[Any, Any], metric: fair
 
 def main(count: int = 6000, out: Path = OUT) -> None:
     """Audit, repair, and draw the price."""
+    out.mkdir(exist_ok=True)
     people, target = people_and_target(count)
     metric = fair.Metric.from_features(people, WEIGHTS)
     model = blind_model(people).fit(people, target)

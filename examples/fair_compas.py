@@ -44,6 +44,7 @@ def main(path: Path, out: Path = OUT) -> None:
     if not path.exists():
         print(f"SKIPPED: {path} is not there. Give the path of compas.parquet; see the head of this file.")
         return
+    out.mkdir(exist_ok=True)
     compas = read(path)
     people = compas[["age", "sex", "race", "c_charge_degree", "priors_count", "juv_fel_count", "juv_misd_count"]]
     chance = 1 - (compas["decile_score"].to_numpy() - 1) / 9

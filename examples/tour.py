@@ -84,6 +84,7 @@ def promises() -> None:
     weak = audit.check(replace(count, law=DiscreteLaplace(1)), [(5, 6)], claim=count.loss())
     print(f"  {honest.title}")
     print(f"  {weak.title} (half the noise)")
+    OUT.mkdir(exist_ok=True)
     names = [honest.plot(OUT / "kept.svg").name, weak.plot(OUT / "broken.svg").name]
     print(f"  pictures in out/: {', '.join(names)}")
 

@@ -50,14 +50,22 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     (place / "latin.csv").write_bytes("name\nJos\xe9\n".encode("latin-1"))
     (place / "twice.csv").write_text("age,age\n1,2\n")
     tight = sf.Budget(Pure(2), attributes={"age": Pure(1), "sex": Pure(1)}, secrets=SCHEMA.secrets)
-    with sf.curate(DATA, SCHEMA, Pure(50)) as curator, sf.curate(DATA, SCHEMA, tight) as used:
+    whose = sf.Schema(SCHEMA.columns, person="patient_id")
+    patients = DATA.assign(patient_id=range(ROWS))
+    many = sf.Schema({"cost": sf.fixed(0, 5000, step="0.01")})
+    with (
+        sf.curate(DATA, SCHEMA, Pure(50)) as curator,
+        sf.curate(DATA, SCHEMA, tight) as used,
+        sf.curate(patients, whose, Pure(50)) as visits,
+        sf.curate(DATA, many, Pure(50)) as fine,
+    ):
         used.mean("age", spend=Pure(1))
         answer = curator.histogram("sex", spend=Pure(1))
         number = curator.mean("age", spend=Pure(1))
         client = sf.local.plan(users=100, spend=Pure(1), candidates=["a", "b"]).client()
         every = {name: getattr(sf, name) for name in sf.__all__}
         yield {**every, "sf": sf, "curator": curator, "used": used, "answer": answer, "number": number, "df": DATA, "DATA": DATA, "place": place,
-               "schema": SCHEMA, "client": client}  # fmt: skip
+               "schema": SCHEMA, "client": client, "visits": visits, "fine": fine}  # fmt: skip
 
 
 MISTAKES = {
@@ -189,7 +197,6 @@ MISTAKES = {
     "sf.categories(['F', 'M'])": "categories('F', 'M')",
     "sf.dates('1.1.2020', '2030-12-31')": "2020-05-17",
     "sf.text()": "max_bytes=40",
-    "sf.bins('age', 10)": "bins('age', step=10)",
     "sf.category('F')": "categories('F', 'M')",
     # what comes back
     "answer.result": "answer.value",
@@ -273,6 +280,36 @@ MISTAKES = {
     "int(Concentrated(1))": "Concentrated(0.1).rho",
     "round(Pure(1), 2)": "float(Pure(1).epsilon)",
     "sf.Publication('counts.toml')": "Publication.load('counts.toml')",
+    # a third round: two walks with the docs alone
+    "curator.distribution('sex', epsilon=1)": "ask for a histogram, Histogram('sex')",
+    "visits.people(by='patient_id', epsilon=1)": "'patient_id' is the person column",
+    "visits.histogram('patient_id', epsilon=1)": "People('age > 40') counts people",
+    "visits.count('patient_id = 3', epsilon=1)": "'patient_id' is the person column",
+    "curator.count('age > sixty', epsilon=1)": "'age' holds numbers, and 'sixty' is none of them; write age > 60.",
+    "curator.count('admitted > March', epsilon=1)": "write admitted > DATE '2025-",
+    "curator.cost.mean()": "curator.mean('cost', spend=Pure(0.1))",
+    "curator.department": "curator.histogram('department', spend=Pure(0.1))",
+    "curator.plot('age')": ".plot('sex.svg')",
+    "curator.count(\"department = 'neurology'\", epsilon=1)": "There is 'surgery', 'cardiology', 'maternity', 'other'",
+    "sf.Schema({'age': 'integer'})": "integers(0, 120)",
+    "sf.Schema({'age': 'float64'})": "fixed(0, 1000, step=0.01)",
+    "sf.curate(schema, 'visits.csv', Pure(3))": "swapped here; write curate('people.csv', 'people.toml', Pure(3))",
+    "sf.curate('visits.toml', df, Pure(3))": "The data come first and the schema second",
+    "sf.curate(df, 'visits.csv', Pure(3))": "the data come first and the schema second",
+    "fine.mean('cost', by='cost', epsilon=1)": "bins('cost', step=…)",
+    "curator.sql('SELECT sex, MEDIAN(age) FROM data GROUP BY sex', epsilon=1)": "curator.quantiles('age', by='sex'",
+    "answer.plot(place / 'nowhere' / 'a.svg')": "There is no folder",
+    "sf.BudgetAccountant": "ledger='people.ledger'",
+    "exec('from sfumato import BudgetAccountant')": "ledger='people.ledger'",
+    "exec('from sfumato import Answers')": "sfumato.Queries",
+    "sf.PureDPBudget(3)": "Pure(3)",
+    "sf.make_laplace": "perturb.calibrate(Pure(0.5), sensitivity=1)",
+    "sf.dp": "curate('people.csv', schema, Pure(3))",
+    "sf.tools": "curator.mean('age', spend=Pure(0.1))",
+    "sf.bins('age', step=10, width=3)": "bins('age', step=10)",
+    "sf.bins('age', 10)": "step=, edges= by name; write bins('age', step=10)",
+    "curator.ask(Pure(1), Count())": "The question comes first and the spend second",
+    "curator.ask(Pure, Count)": "The question comes first and the spend second",
 }
 
 
@@ -614,3 +651,33 @@ def test_a_phrase_with_a_bare_name_shows_the_line_with_quotes() -> None:
             said = _refused(lambda kind=kind: read_request(f"{kind} of Cost € by department", curator.schema))
             assert said.endswith(f"write '{kind} of \"Cost €\" by department'.")
             read_request(said.partition("write '")[2].removesuffix("'."), curator.schema)
+
+
+def test_a_wrong_file_lists_its_columns_once() -> None:
+    said = _refused(lambda: sf.curate(DATA[["age", "sex"]].rename(columns={"sex": "sx"}), SCHEMA, Pure(3)))
+    assert said.count("'age'") == 1 and said.endswith("there is 'age', 'sx'.") and ".;" not in said
+    assert "'sex', did you mean 'sx'?" in said and "'admitted', 'cost', 'department', 'note';" in said
+
+
+def test_notes_of_a_statement_say_nothing_of_people_with_several_rows_where_rows_are_people() -> None:
+    statement, several = "SELECT COUNT(*) FROM data WHERE age > 40", "A person who has more than one row"
+    with sf.curate(DATA, SCHEMA, Pure(9)) as curator:
+        assert several not in str(curator.sql(statement, spend=Pure(1)))
+    schema = sf.Schema(SCHEMA.columns, person="patient_id", row_key=[])
+    with sf.curate(DATA.assign(patient_id=range(ROWS)), schema, Pure(9)) as curator:
+        assert several in str(curator.sql(statement, spend=Pure(1)))
+
+
+def test_what_a_curator_prints_names_every_way_to_ask(names: dict[str, Any]) -> None:
+    shown = " ".join(str(names["curator"]).split())
+    assert "sql, audit, synthesize" in shown
+    for word in shown.partition("Ask with ")[2].partition(";")[0].replace(" or ", ", ").split(", "):
+        assert callable(getattr(names["curator"], word))
+
+
+def test_a_large_limit_is_called_one_that_promises_little() -> None:
+    with sf.curate(DATA, SCHEMA, Approximate(10, 1e-6)) as large, sf.curate(DATA, SCHEMA, Pure(3)) as usual:
+        said = " ".join(str(large.report()).split())
+        assert "So large a limit promises little by itself" in said and "right at most 73.2 % of the time" in said
+        assert "promises little" in large.report().html()
+        assert "promises little" not in str(usual.report())

@@ -100,6 +100,20 @@ _INSTEAD = guide(
         "Min Max": "write Quantiles('age', [0.01, 0.99])",
         "Laplace Gaussian LaplaceMechanism epsilon Epsilon": "write Pure(0.1) as a spend",
         "Session PrivateSession Dataset DataFrame Table": "write curate('people.csv', schema, Pure(3))",
+        "PureDPBudget PureDP EpsilonBudget": "write Pure(3) as a limit, and Pure(0.1) as a spend",
+        "ApproxDPBudget ApproxDP": "write Approximate(3, 1e-6) as a limit, and Approximate(0.1, 1e-6) as a spend",
+        "RhoZCDPBudget zCDP ZCDP": "write Concentrated(1) as a limit, and Concentrated(0.05) as a spend",
+        "make_laplace make_gaussian make_geometric make_base_laplace base_laplace base_discrete_laplace": "write "
+        "perturb.calibrate(Pure(0.5), sensitivity=1) for the noise alone, or curator.count('age > 40', "
+        "spend=Pure(0.1))",
+        "dp transformations measurements measures metrics domains": "write curate('people.csv', schema, Pure(3)) and "
+        "curator.mean('age', spend=Pure(0.1)); sf.perturb holds noise alone",
+        "tools models": "write curate('people.csv', schema, Pure(3)) and curator.mean('age', spend=Pure(0.1)); "
+        "sf.learn holds models",
+        "BudgetAccountant Accountant PrivacyAccountant RDPAccountant Odometer PrivacyOdometer Filter": "a ledger keeps "
+        "account by itself; write curate('people.csv', schema, Pure(3), ledger='people.ledger'), and print("
+        "curator.ledger)",
+        "QueryBuilder KeySet PrivacyEngine PrivateReader": "write curate('people.csv', schema, Pure(3))",
         "read_csv read_parquet load open": "write curate('people.csv', schema, Pure(3))",
         "ints integer Integer Integers int": "write integers(0, 120)",
         "floats floating real reals decimal number numbers": "write fixed(0, 1000, step=0.01)",

@@ -22,6 +22,10 @@ class UnknownName(ParameterError, AttributeError):
     """Something has no such attribute; the sentence says which one was meant."""
 
 
+class UnknownImport(ParameterError, ImportError):
+    """A module has no such name to import; the sentence says which one was meant."""
+
+
 class SchemaError(SfumatoError):
     """A schema does not say what is needed, or names something that does not exist."""
 

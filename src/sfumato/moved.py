@@ -8,7 +8,7 @@ from importlib import import_module
 from types import MappingProxyType, ModuleType
 from typing import Any, NoReturn
 
-from sfumato.errors import ParameterError, UnknownName
+from sfumato.errors import ParameterError, UnknownImport, UnknownName
 
 NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -23,12 +23,26 @@ def moved(module: str, places: Mapping[str, str], instead: Mapping[str, str] = N
 
     def missing(name: str) -> Any:
         if name in places:
-            raise UnknownName(f"{module}.{name} is now {places[name]}; import it from there.")
-        if name in instead:
-            raise UnknownName(f"{module} has no {name!r}; {instead[name]}.")
-        raise UnknownName(f"{module} has no {name!r}; see dir({module}) for what there is.")
+            said = f"{module}.{name} is now {places[name]}; import it from there."
+        elif name in instead:
+            said = f"{module} has no {name!r}; {instead[name]}."
+        else:
+            raise UnknownName(f"{module} has no {name!r}; see dir({module}) for what there is.")
+        raise UnknownImport(said) if _imports() else UnknownName(said)
 
     return missing
+
+
+def _imports() -> bool:
+    """Tell whether `from package import name` asks: it hides what a missing attribute says, not what an import does."""
+    frame = sys._getframe(2)  # of whoever asks, or of the module's own __getattr__
+    for _ in range(2):
+        if frame.f_code.co_name == "_handle_fromlist" and frame.f_globals.get("__name__") == "importlib._bootstrap":
+            return True
+        if frame.f_back is None:
+            return False
+        frame = frame.f_back
+    return False
 
 
 def uncalled(module: str, said: str) -> None:

@@ -197,7 +197,12 @@ def misfit(
         one for one in signature.parameters.values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
     ]
     if len(given) > len(places) and not any(one.kind is one.VAR_POSITIONAL for one in known.values()):
-        return f"{called} takes {_listed(known)}, which is less than was given; {example}."
+        by_place = {one.name: one for one in places if one.name in known}
+        by_name = {name: one for name, one in known.items() if name not in by_place}
+        if by_name:
+            first = f"takes {_listed(by_place)} without a name" if by_place else "takes nothing without a name"
+            return f"{called} {first} and {_listed(by_name)} by name; {example}."
+        return f"{called} takes {_listed(known)}, and more was given; {example}."
     return f"{called} needs {_lacking(signature, given, named)}; {example}."
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from datetime import date, datetime
 
+import pyarrow
 import pytest
 import yaml
+from pyarrow import parquet
 
 import sfumato as sf
 from sfumato.ask.prepared import Prepared
@@ -443,3 +446,53 @@ def test_a_clock_that_is_set_back_takes_nothing_out_of_a_publication(tmp_path, m
     publication.run(today=date(2026, 1, 4))
     with Ledger(tmp_path / "visits.ledger") as book:
         assert len(book.history()) == charged and book.verify().ok
+
+
+def test_a_mean_of_nobody_is_called_not_known_in_files_and_on_the_page(tmp_path):
+    """Pure noise between the ends of a range was once published as a mean like any other."""
+    text = FILE.split("[[table]]")[0].replace("Concentrated(1)", "Concentrated(90)")
+    text += """
+[[table]]
+name = "pay"
+question = "mean of pay by country"
+spend = "Concentrated(40)"
+
+[[table]]
+name = "so_far"
+running = "mean of pay by country"
+spend = "Concentrated(40)"
+
+[output]
+to = "out"
+formats = ["csv", "parquet", "html"]
+"""
+    path = prepare(tmp_path, text=text)
+    pay = '[columns.pay]\ntype = "integer"\nlow = 0\nhigh = 100\n'
+    (tmp_path / "visits.schema.toml").write_text(SCHEMA + pay)
+    for place in (tmp_path / "in").iterdir():
+        table = parquet.read_table(place)
+        parquet.write_table(table.append_column("pay", pyarrow.array([50] * len(table))), place)
+    publication = sf.Publication.load(path)
+    publication.run("2026-01-01", today=FEBRUARY)
+    home = tmp_path / "out/visits"
+    rows = list(csv.DictReader((home / "period=2026-01-01/pay.csv").read_text().splitlines()))
+    known = {row["country"]: row["mean_of_pay_known"] for row in rows}
+    # A missing key is called so, as in the files of query.
+    assert known == {"CH": "true", "DE": "true", "other": "false", "missing": "false"}
+    stored = parquet.read_table(home / "period=2026-01-01/pay.parquet").to_pydict()
+    assert stored["country"][-1] is None and stored["mean_of_pay_known"] == [True, True, False, False]
+    rows = list(csv.DictReader((home / "so_far.csv").read_text().splitlines()))
+    assert {row["country"]: row["mean_known"] for row in rows} == known
+    page = (home / "index.html").read_text()
+    assert page.count("not known") == 2 and "the interval is all that is known" in page
+    about = json.loads((home / "pay.csv-metadata.json").read_text())
+    assert about["tableSchema"]["columns"][-1] == {"name": "mean_of_pay_known", "datatype": "boolean"}
+    assert "noise alone" in about["dc:description"] and publication.verify()
+    # Files of earlier versions, which had no such column, are as they were stored too; the next run keeps them.
+    for name in ("period=2026-01-01/pay.csv", "so_far.csv"):
+        lines = [line.rpartition(",")[0] for line in (home / name).read_text().splitlines()]
+        (home / name).write_text("".join(f"{line}\n" for line in lines).replace("missing,", ","))
+    before = [one for one in publication.verify().problems if "period=" in one or "so_far.csv " in one]
+    assert before == []
+    (home / "period=2026-01-01/pay.csv").write_text("country,mean_of_pay\nCH,7\n")
+    assert any("period=2026-01-01/pay.csv is not what was stored" in one for one in publication.verify().problems)

@@ -11,8 +11,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 
+import sfumato as sf
 from sfumato import Approximate, Noise, Pure, Relation, audit
 from sfumato.answer import Answer, Frame, NoisyPart, Released
 from sfumato.domain import bins, months
@@ -346,3 +348,26 @@ def test_places_and_cells_are_inverse() -> None:
         assert place_of(cell_at(place, firsts, sizes), firsts, sizes) == place
     ranges = [range(first, first + size) for first, size in zip(firsts, sizes, strict=True)]
     assert [cell_at(place, firsts, sizes) for place in range(24)] == list(product(*ranges))
+
+
+def test_a_column_of_one_value_is_asked_about_like_any_other() -> None:
+    """A year that everybody shares once stopped tables of all pairs with a bare TypeError."""
+    schema = sf.Schema({"a": sf.categories("x", "y"), "year": sf.integers(2026, 2026, missing=2026)})
+    rows = pyarrow.table({"a": ["x", "y"] * 20, "year": [2026] * 40})
+    workload = sf.workloads.marginals(schema, width=2)
+    with sf.curate(rows, schema, sf.Approximate(90, 1e-6)) as curator:
+        for spend in (sf.Pure(9), sf.Pure(9).per_attribute(), sf.Concentrated(9)):
+            tables = curator.answer(workload, spend=spend)
+            assert abs(sum(tables.value.table(["a", "year"])["count"]) - 40) < 20
+            assert not tables.loss.at("a").is_zero
+
+
+@pytest.mark.parametrize("ask", ["answer", "synthesize"])
+def test_nobody_is_no_sample_and_the_refusal_says_what_to_check(ask: str) -> None:
+    schema = sf.Schema({"a": sf.categories("x", "y"), "b": sf.integers(0, 3)})
+    nobody = pyarrow.table({"a": pyarrow.array([], pyarrow.string()), "b": pyarrow.array([], pyarrow.int64())})
+    with sf.curate(nobody, schema, sf.Pure(9)) as curator:
+        before = curator.ledger.head
+        with pytest.raises(sf.errors.ParameterError, match=r"There is nobody in this table.*; check the source"):
+            getattr(curator, ask)(sf.workloads.marginals(schema, width=2), spend=sf.Pure(1))
+        assert curator.ledger.head == before

@@ -237,7 +237,14 @@ def test_the_hint_about_bins_is_toml_for_amounts_too(tmp_path):
 def test_a_word_between_numbers_or_days_is_a_missing_cell_however_often_it_stands_there() -> None:
     ages = candidate_of("Alter", [str(row % 90) for row in range(400)] + ["k.A."] * 80 + ["keine Angabe"] * 30)
     assert ages.record == {"type": "integer", "low": 0, "high": 120, "missing": "skip"}
-    assert "22 % of the cells are no numbers" in " ".join(ages.notes) and "'k.A.' or 'keine" in " ".join(ages.notes)
+    assert "Missing would be the cells with 'k.A.' or 'keine Angabe', 22 % of the cells." in ages.notes
+    assert not any("are no numbers" in said for said in ages.notes), "the same cells are spoken of once"
+    both = candidate_of(
+        "Alter", [str(row % 90) for row in range(380)] + ["k.A."] * 10 + ["unknown"] * 10 + [None] * 600
+    )
+    assert [said for said in both.notes if "%" in said and "range" not in said] == [
+        "Missing would be the cells with 'k.A.' or 'unknown', 2 % of the cells."
+    ]
     days = candidate_of("Aufnahme", [f"{1 + row % 28:02}.03.2025" for row in range(200)] + ["offen"] * 40)
     assert days.record is not None and days.record["type"] == "date" and "'offen'" in " ".join(days.notes)
     floors = candidate_of("Stock", ["EG", "1", "2", "3", "4"] * 30)
@@ -346,6 +353,7 @@ def test_a_column_that_may_tell_people_apart_is_asked_about_and_not_decided() ->
     (said,) = [one for one in drafted.notes[""] if "zper" in one]
     assert said.startswith("zper repeats 1 to 5 times: is it the person?")
     assert "draft.fill(person='zper', rows_per_person=5)" in said
+    assert 'is it the person? Then write person = "zper" and rows_per_person = 5.' in drafted.to_toml()
     filled = drafted.fill(person="zper", rows_per_person=5)
     assert filled.confirm().schema().person == "zper" and not any("is it the" in one for one in filled.notes[""])
     named = sf.draft(rows, look=True, person="zper")
@@ -355,8 +363,15 @@ def test_a_column_that_may_tell_people_apart_is_asked_about_and_not_decided() ->
     for look in (True, False):
         with pytest.raises(SchemaError, match="did you mean 'zper'"):
             sf.draft(rows, look=look, person="zpre")
-    # Amounts, days and groups are nobody.
-    other = pa.table({"cost": [f"{row % 900}.50" for row in range(3000)], "ward": [row % 40 for row in range(3000)]})
+    # Amounts, days and groups are nobody, whole numbers too where the name says so.
+    other = pa.table(
+        {
+            "cost": [f"{row % 900}.50" for row in range(3000)],
+            "ward": [row % 40 for row in range(3000)],
+            "amount": [200 * (row % 900) for row in range(3000)],
+            "loan_id": list(range(3000)),
+        }
+    )
     assert not any("is it the person" in one for one in sf.draft(other, look=True).notes[""])
 
 

@@ -220,7 +220,23 @@ def test_a_draft_says_how_many_days_are_written_another_way() -> None:
     assert any("40 % of the cells are not written as 2024-12-31 and would be missing" in said for said in found.notes)
     assert not any("would be missing" in said for said in candidate_of("opened", usual).notes)
     absent = candidate_of("opened", [*usual, *["k.A."] * 100])
-    assert any("1.2 % of the cells are not written as" in said for said in absent.notes)
+    assert "Missing would be the cells with 'k.A.', 1.2 % of the cells." in absent.notes
+    assert not any("are not written as" in said for said in absent.notes), "the same cells are spoken of once"
+
+
+def test_a_draft_counts_all_days_in_each_format_not_those_alone_that_stand_there_most_often() -> None:
+    """A register with many German moments of their own once had 77 % German days, where 59 % were."""
+    days = pandas.date_range("2020-01-01", periods=900)
+    german = [f"{day:%d.%m.%Y}" for day in days[:300] for _ in range(3)]
+    iso = [f"{day:%Y-%m-%d}" for day in days]
+    found = candidate_of("opened", [*german, *iso, *[""] * 200])
+    assert found.record is not None and found.record["type"] == "date"
+    (said,) = [one for one in found.notes if "one format" in one]
+    assert said.startswith("45 % are written") and ", 45 % " in said and "or 45 % of the cells would" in said
+    more = candidate_of("opened", [*german, *iso[:500], *["k.A."] * 200])
+    (said,) = [one for one in more.notes if "one format" in one]
+    assert said.startswith("56 % are written 31.12.2024, 31 % 2024-12-31;") and "or 31 % of the cells would" in said
+    assert "Missing would be the cells with 'k.A.', 12 % of the cells." in more.notes
 
 
 def test_a_draft_says_how_many_numbers_with_an_unclear_mark_cannot_be_read() -> None:

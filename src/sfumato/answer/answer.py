@@ -260,7 +260,7 @@ class Answer(Exports, Viewed):
         from sfumato.show.answers import draw_answer
 
         if path is not None:
-            require_new(path, overwrite=overwrite)
+            require_new(path, overwrite=overwrite, in_folder=True)
         value = self.value
         if hasattr(value, "plot"):
             return cast("Drawing", value.plot(path=path))

@@ -95,7 +95,7 @@ class Frame(Exports, Viewed):
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a CSV file and return its path; a key that is missing is called so, as it is in print."""
-        named = {name: _named(cells) if name in self.keys else cells for name, cells in self.columns.items()}
+        named = {name: called(cells) if name in self.keys else cells for name, cells in self.columns.items()}
         return super(Frame, replace(self, columns=named)).to_csv(path, overwrite=overwrite)
 
     def shown(self) -> tuple[Frame, str]:
@@ -125,7 +125,7 @@ class Frame(Exports, Viewed):
         return str(self)
 
 
-def _named(cells: tuple[Any, ...]) -> tuple[Any, ...]:
+def called(cells: tuple[Any, ...]) -> tuple[Any, ...]:
     """Call a key that is missing by the word for it, unless a value has that name."""
     return cells if MISSING in cells else tuple(MISSING if cell is None else cell for cell in cells)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 from sfumato.answer.frame import Frame
 from sfumato.answer.measured import NoisyPart
 from sfumato.exact import from_text, to_text
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,17 @@ class Released:
     cells: tuple[tuple[Any, ...], ...] = ((),)
     facts: Mapping[str, Fraction] = field(default_factory=dict)
     made: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def _kept(self) -> dict[str, Any]:
+        return {}
+
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
+        """Return what is made from what was released, worked out the first time that it is asked for."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        found: Made = self._kept[name]
+        return found
 
     def part(self, name: str) -> NoisyPart:
         """Return the part of this name."""

@@ -184,16 +184,15 @@ def read_command(
     share of smokes, not drives | predict people.csv; what there is depends on the answer.
     """
     from sfumato.cli.reading import load_answer, read_answer
-    from sfumato.cli.writing import check_out, check_picture
+    from sfumato.cli.writing import check_out, check_picture, write_picture
 
     check_out(out, force=force)
     check_picture(plot)
     loaded = load_answer(answer)
     found = read_answer(loaded, what)
-    if plot is not None:
-        loaded.plot(plot, overwrite=True)
+    drawn = "" if plot is None else f"\n\n{write_picture(loaded, plot)}"
     written = None if out is None else found.write(out)
-    emit(found.to_json(), lambda: written or found.text(), as_json)
+    emit(found.to_json(), lambda: (written or found.text()) + drawn, as_json)
 
 
 @guarded
@@ -249,9 +248,11 @@ def _check_files(
 
 
 def _show(found: Found, out: Path | None, rows: int | None, plot: Path | None, as_json: bool) -> None:
-    from sfumato.cli.writing import write_found
+    from sfumato.cli.writing import write_found, write_picture
 
+    written = ""
     if plot is not None:
-        found.answers[0].plot(plot, overwrite=True)
-    written = "" if out is None else f"\n\n{write_found(found, out, rows)}"
+        written = f"\n\n{write_picture(found.answers[0], plot)}"
+    if out is not None:
+        written += f"\n\n{write_found(found, out, rows)}"
     emit(found.to_json(), lambda: found.text() + written, as_json)

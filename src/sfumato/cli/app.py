@@ -12,7 +12,7 @@ from sfumato.cli.books import ledger_app
 from sfumato.cli.evidence import evidence_command
 from sfumato.cli.fair import fair_app
 from sfumato.cli.local import local_app
-from sfumato.cli.options import Charged, Data, Json, SchemaPath, Table
+from sfumato.cli.options import Charged, Commands, Data, Json, SchemaPath, Table
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.publishing import publish_app
 from sfumato.cli.reports import report_command
@@ -24,6 +24,7 @@ from sfumato.show.progress import watched
 # Plain help: a page in boxes would cost more time than everything else that --help does.
 app = typer.Typer(
     name="sfumato",
+    cls=Commands,
     help="Learn from data about people without exposing any of them.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -15,6 +15,7 @@ from sfumato.cli.options import (
     Data,
     Json,
     KeepHead,
+    LedgerCommands,
     LedgerPlace,
     PaidSpend,
     Private,
@@ -37,6 +38,7 @@ TALKS = (
 )
 
 ledger_app = typer.Typer(
+    cls=LedgerCommands,
     help="Make and read the ledger of a population: its limits, and what has been used of them.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -10,12 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.hints import in_shell
-from sfumato.cli.options import Json
+from sfumato.cli.options import Json, Subcommands
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
 
 fair_app = typer.Typer(
+    cls=Subcommands,
     help="Treat similar people similarly: audit decisions.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -13,6 +13,10 @@ _LEARNING: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (_CLASSES, r'--with "threshold(classes=\1|\2)"'),
     (r"\btake PrivateLinearRegressor\b", "write --with regression"),
     (r"\btake PrivateLinearClassifier\b", "write --with linear"),
+    (
+        r"write features=\['age', 'hours'\], target='income'",
+        "write sfumato learn people.csv people.toml income --from age,hours, where income is what is learned",
+    ),
     (r"missing=\{([^}]*)\} where it is learned", lambda found: f'--missing "{_fills(found[1])}"'),
     (r"\bmissing=(?= speaks of)", "--missing"),
 ]
@@ -23,12 +27,19 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
      " or a postgresql:// address"),
     (r"write another name, or overwrite=True", "write another name after --out, or --force"),
     (r"interval\(0\.95, together=True\) holds", "with --together they hold"),
+    (r"to make one, give its budget, for example Budget\(person=Pure\(3\)\), or run (sfumato ledger create .*) "
+     r"--person 'Pure\(3\)' --schema", r'make it once by \1 --person "Pure(3)" --schema'),
     (rf"make a ledger with {_BOUND}, which pays", r'make a ledger by ledger create --person "\1", which pays'),
+    (r"curator\.quantiles\('(\w+)', by='(\w+)', spend=Pure\(0\.1\)\)",
+     r"`sfumato query … 'quantiles of \1 by \2'`"),
+    (r"curator\.quantiles\('(\w+)', by=\[([^\]]*)\], spend=Pure\(0\.1\)\)",
+     lambda found: f"`sfumato query … 'quantiles of {found[1]} by {_fills(found[2])}'`"),
     (rf"spend={_BOUND}", r'--spend "\1"'),
     (r"ask them at once with curator\.answer",
      "ask each as `sfumato query … \"count where …\"`, or all counts of some columns at once as `sfumato query … "
      "\"tables 2 of COLUMN, COLUMN\"`"),
     (r"write curator\.synthesize\(…\)", "ask `sfumato query … \"synthesize COLUMN, COLUMN\"`"),
+    (r"\bhistogram\('([^']*)', keys='private'\)", r"'histogram of \1 found privately'"),
     (r"write keys='private'", "add 'found privately'"),
     (r"keys='private'", "'found privately'"),
     (r"ledger\.fail\('([^']*)'\)", r"`sfumato ledger give-up LEDGER \1`"),
@@ -41,6 +52,7 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
      r'[columns.\1_bins] with the lines type = "bins", of = "\1" and step = …'),
     (r"GroupBy\('sex', \[Count\(\), Mean\('age'\)\]\)", "'count, mean of age by sex'"),
     (r"\b(Sum|Mean|Variance|Histogram|Distribution)\('(\w+)'\)", lambda found: f"'{found[1].lower()} of {found[2]}'"),
+    (r"People\('([^']*)'\)", r"'people where \1'"),
     (r"Quantiles\('(\w+)', 0\.5\)", r"'median of \1'"),
     (r"curator\.(mean|sum|variance|histogram|median)\('(\w+)'[^)]*\)", r"'\1 of \2'"),
     (rf"(from two to \d+\) meant by ){_CLASSES}", r"\1'with linear(classes=\2|\3)'"),

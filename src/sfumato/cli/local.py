@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.options import Json
+from sfumato.cli.options import Json, Subcommands
 from sfumato.cli.outcome import emit, guarded
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.serve.command import serve
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.privacy import Bound
 
 local_app = typer.Typer(
+    cls=Subcommands,
     help="Find popular items without collecting them: plan, randomize, collect, decode.",
     no_args_is_help=True,
     rich_markup_mode=None,

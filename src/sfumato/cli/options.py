@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from sfumato.cli.outcome import BAD_INPUT, failed
+from sfumato.words import guide
 
 SPENDS = ("Pure(0.1)", "Pure(1)", "Concentrated(0.02)", "Truncated(0.02,20)", "Approximate(1,1e-6)")
 
@@ -39,6 +42,62 @@ def complete_answer(incomplete: str) -> list[str]:
     from sfumato.report.questionnaire import NAMES
 
     return [name for name in NAMES if name.startswith(incomplete)]
+
+
+INSTEAD = guide(
+    {
+        # commands that people guess: what is written here
+        "help": "write sfumato --help, or sfumato query --help for one command",
+        "version": "write sfumato --version",
+        "count sum mean average variance median quantiles histogram people distribution synthesize group_by": "a "
+        'question is a text behind the data and the schema: sfumato query people.csv people.toml "mean of age" '
+        '--ledger people.ledger --spend "Pure(0.1)"',
+        "ask": 'write sfumato query people.csv people.toml "mean of age" --ledger people.ledger --spend "Pure(0.1)"',
+        "schema draft describe": "write sfumato init people.csv, which drafts a schema",
+        "predict": 'write sfumato read model.json "predict people.csv"',
+        "audit": "write sfumato fair audit --help",
+    }
+)
+OF_LEDGERS = guide(
+    {
+        "delete remove rm reset clear drop empty": "a ledger is never emptied, because what was released stays known; "
+        'other people get another one by sfumato ledger create others.ledger --person "Pure(3)" --schema people.toml',
+        "new init make open add": 'write sfumato ledger create people.ledger --person "Pure(3)" --schema people.toml',
+        "list ls status spent left budget remaining": "write sfumato ledger show people.ledger",
+        "help": "write sfumato ledger --help",
+    }
+)
+
+NONE: Mapping[str, str] = {}
+
+
+class Commands(TyperGroup):
+    """A list of commands: one that is none of them is answered with the line to write."""
+
+    instead: Mapping[str, str] = INSTEAD
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is meant, or say what there is."""
+        if args and args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
+            hint = self.instead.get(args[0].lower())
+            close = get_close_matches(args[0], list(self.commands), n=1)
+            if hint is None:
+                hint = f"did you mean {close[0]!r}?" if close else f"there is {', '.join(self.commands)}"
+            said = f"There is no command {ctx.command_path} {args[0]}; {hint}"
+            raise failed(said + ("" if said.endswith("?") else "."), BAD_INPUT, as_json="--json" in args)
+        return super().resolve_command(ctx, args)
+
+
+class Subcommands(Commands):
+    """The commands of one job, all of which are listed to whoever guesses another."""
+
+    instead = NONE
+
+
+class LedgerCommands(Commands):
+    """The commands about ledgers."""
+
+    instead = OF_LEDGERS
 
 
 class Charged(TyperCommand):

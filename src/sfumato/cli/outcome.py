@@ -45,7 +45,7 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
         except (Unfinished, FitError) as begun:
             raise failed(str(begun), UNFINISHED, as_json=as_json, command=name) from begun
         except (SfumatoError, OSError) as problem:
-            raise failed(str(problem), BAD_INPUT, as_json=as_json, command=name) from problem
+            raise failed(_told(problem), BAD_INPUT, as_json=as_json, command=name) from problem
         except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise
         except Exception as bug:
@@ -54,6 +54,13 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
             raise failed(said, INTERNAL, as_json=as_json, command=name) from bug
 
     return run
+
+
+def _told(problem: Exception) -> str:
+    """Return the sentence of a problem; of the system's own the file and the reason, without its number."""
+    if not isinstance(problem, OSError) or isinstance(problem, SfumatoError) or not problem.strerror:
+        return str(problem)
+    return f"{problem.filename}: {problem.strerror}." if problem.filename else f"{problem.strerror}."
 
 
 def failed(sentence: str, code: int, as_json: bool, command: str = "") -> typer.Exit:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.options import Json
+from sfumato.cli.options import Json, Subcommands
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sfumato.publish import Period, Publication
 
 publish_app = typer.Typer(
+    cls=Subcommands,
     help="Releases that repeat, declared in one file: every period is released once, under one promise.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from sfumato.cli.asking import described, drawn, is_sketch
 from sfumato.cli.writing import write_json, write_rows, write_table
 from sfumato.curator.phrases import after_of, names, tokens
 from sfumato.curator.typed import leading_numbers
+from sfumato.domain import Booleans
+from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.durable import read_bytes
 from sfumato.errors import ParameterError
 from sfumato.mechanism import Event
@@ -107,7 +109,8 @@ def read_answer(answer: Answer, what: str | None) -> Reading:
         if isinstance(value, kind):
             return _run(verbs, verb, value, what)
     if hasattr(value, "predict"):
-        return _run({"predict": _predict}, verb, value, what)
+        target = str(getattr(answer.question, "target", ""))
+        return _run({"predict": lambda *asked: _predict(*asked, target=target)}, verb, value, what)
     raise ParameterError("This answer is a table; leave the last word out to see it, or add --out table.csv.")
 
 
@@ -198,7 +201,7 @@ def _share(synopsis: Synopsis, words: list[str], what: str) -> Reading:
     return Reading(Frame((), columns).to_arrow(), f"Rows with {' and '.join(asked)}")
 
 
-def _predict(rule: Learned, _: list[str], what: str) -> Reading:
+def _predict(rule: Learned, _: list[str], what: str, *, target: str) -> Reading:
     from sfumato.learn.cells import require_columns
 
     path = Path(what.strip().split(None, 1)[1].strip()) if len(what.split(None, 1)) > 1 else None
@@ -208,35 +211,55 @@ def _predict(rule: Learned, _: list[str], what: str) -> Reading:
         raise ParameterError(f"There is no file {str(path)!r}; write the path of a CSV or Parquet file with the rows.")
     rows = _rows(path)
     require_columns(rows.column_names, rule.features, repr(path.name))
-    told = _predictions(rule, rows)
+    words = _own_words(rule, rows, target)
+    told = _predictions(rule, rows, words)
     for name in told:
         if name in rows.column_names:
             raise ParameterError(f"{path.name!r} has a column {name!r} already; rename it or leave it out.")
     for name, column in told.items():
         rows = rows.append_column(name, pyarrow.array(column))
-    return Reading(rows, f"Predicted: {rule}", notes=_shown_label(rule))
+    return Reading(rows, f"Predicted: {rule}", notes=_shown_label(rule, words))
 
 
-def _predictions(rule: Learned, rows: Any) -> dict[str, list[Any]]:
-    """Return what a model says of rows: the label, and its probabilities if it has any; of two labels the second's."""
-    told = {"predicted": rule.predict(rows).tolist()}
+def _own_words(rule: Learned, rows: Any, target: str) -> dict[Any, str]:
+    """Return the words that the file itself has for true and false, where its column of the label has one for each."""
+    if target not in rows.column_names or not isinstance(rule.labels, Booleans):
+        return {}
+    column = rows.column(target)
+    if not pyarrow.types.is_string(column.type):
+        return {}
+    found: dict[Any, set[str]] = {True: set(), False: set()}
+    for word in column.unique().to_pylist():
+        for truth, pattern in ((True, TRUE_TEXT), (False, FALSE_TEXT)):
+            if word is not None and re.fullmatch(pattern, word):
+                found[truth].add(word)
+    return {truth: words.pop() for truth, words in found.items()} if all(len(w) == 1 for w in found.values()) else {}
+
+
+def _predictions(rule: Learned, rows: Any, words: Mapping[Any, str]) -> dict[str, list[Any]]:
+    """Return what a model says of rows: the label, and its probabilities if it has any; of two labels the second's.
+
+    Truth values are in the `words` of the file, if it has some.
+    """
+    told = {"predicted": [words.get(label, label) for label in rule.predict(rows).tolist()]}
     if hasattr(rule, "predict_proba"):
         chances = rule.predict_proba(rows)
         shown = range(1 if len(rule.classes) == 2 else 0, len(rule.classes))
-        told |= {f"probability of {rule.classes[place]}": chances[:, place].tolist() for place in shown}
+        named = [words.get(label, label) for label in rule.classes]
+        told |= {f"probability of {named[place]}": chances[:, place].tolist() for place in shown}
     return told
 
 
-def _shown_label(rule: Learned) -> tuple[str, ...]:
+def _shown_label(rule: Learned, words: Mapping[Any, str]) -> tuple[str, ...]:
     """Say of two labels whose probability is shown, and how the other one is."""
     if not hasattr(rule, "predict_proba") or len(rule.classes) != 2:
         return ()
-    first, second = rule.classes
+    first, second = (words.get(label, label) for label in rule.classes)
     # Truth values have one order.
     other = f'; a model that is learned with --with "linear(classes={second}|{first})" shows it'
     return (
         f"The probability is that of {second}, the second of the two labels; that of {first} is what is left to 1"
-        f"{'' if isinstance(second, bool) else other}.",
+        f"{'' if isinstance(rule.classes[1], bool) else other}.",
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.options import Json
+from sfumato.cli.options import Json, Subcommands
 from sfumato.cli.outcome import emit, guarded
 from sfumato.errors import ParameterError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sfumato.serve.identity import People
 
 user_app = typer.Typer(
+    cls=Subcommands,
     help="Accounts of a service: add, list, give new tokens, remove.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +33,8 @@ Statement = Annotated[
 Data = Annotated[
     list[str] | None, typer.Option(help="Where a table is, as visits=visits.parquet; of a schema alone, the file.")
 ]
+
+_STATEMENT = re.compile(r"\s*(select|with|explain)\s", re.IGNORECASE)
 
 
 @guarded
@@ -85,6 +88,11 @@ def _as_for_query(
     schema: Path, statement: str | None, after: str | None, data: list[str], in_file: bool
 ) -> tuple[Path, str | None, list[str]]:
     """Return schema, statement and files, where a file may stand before the schema as it does for `query`."""
+    if _STATEMENT.match(str(schema)):
+        raise ParameterError(
+            "The statement comes last, behind the data and the schema; write sfumato sql people.csv people.toml "
+            '"SELECT …".'
+        )
     before = after is not None or (in_file and statement is not None)
     if not before or statement is None:
         return schema, statement, data

@@ -22,6 +22,7 @@ from sfumato.table.candidates import with_bins_later
 from sfumato.table.drafting import LOOKS, Draft, draft
 from sfumato.table.mistakes import unfilled
 from sfumato.table.names import FILL
+from sfumato.table.repeats import asked_in_turn
 from sfumato.table.schema import Schema
 
 Read = TypeVar("Read")
@@ -50,7 +51,7 @@ def walk(data: str | None, table: str | None) -> None:
     if _may_look():
         drafted = draft(place, look=True, table=table)
         for said in drafted.notes.get("", ()):
-            typer.echo(f"  {said}")
+            typer.echo(f"  {in_shell(asked_in_turn(said))}")
     drafted = _columns_that_read(place, _people(drafted), table)
     path = _new_path("Where shall the schema be written?", _usual_schema(place).name)
     if drafted.looked and not _yes(
@@ -131,7 +132,7 @@ def _columns(drafted: Draft, typed: Mapping[str, Any] | None = None) -> Draft:
     typer.echo(f"\nNow the columns: Enter keeps what is proposed, drop leaves one out, or write it: {GRAMMAR}")
     for name, column in drafted.record["columns"].items():
         for said in with_bins_later(drafted.notes.get(name, ())):
-            typer.echo(f"  {said}")
+            typer.echo(f"  {in_shell(said)}")
         now = column if typed is None else typed.get(name)
         is_open = now is column and any(True for _ in unfilled(column))
         told = f"{name} ({column['type']}, to be described)" if is_open else name

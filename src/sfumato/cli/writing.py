@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.answer.exports import notes_path, write_notes
+from sfumato.cli.hints import in_shell
 from sfumato.durable import require_new
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
+    from sfumato.answer import Answer
     from sfumato.cli.asking import Found
     from sfumato.curator.typed import Request
     from sfumato.model.base import Model
@@ -44,7 +47,11 @@ def check_kind(request: Request, out: Path | None, rows: int | None, plot: Path 
     if out is not None and out.suffix.lower() in TABLES and kind == "Synopsize":
         raise ParameterError("A synopsis is a sketch to ask, not a table; write it with --out synopsis.json.")
     if plot is not None and request.by:
-        raise ParameterError("A picture shows one group; leave 'by' out, and name the group behind 'where'.")
+        of, by = getattr(request.questions[0], "column", "age"), ", ".join(request.by)
+        raise ParameterError(
+            f"Quantiles by group have a table and no picture; there is one of a single group, 'quantiles of {of} where "
+            f"{request.by[0]} = …', and one of all groups for 'mean of {of} by {by}'."
+        )
     if plot is not None and kind in ("Synthesize", "Synopsize", "Learn"):
         raise ParameterError("There is no picture of a model, a synopsis or a rule; leave --plot out.")
 
@@ -53,6 +60,17 @@ def check_picture(plot: Path | None) -> None:
     """Refuse a picture of an unknown kind."""
     if plot is not None and plot.suffix.lower() not in (".svg", ".png"):
         raise ParameterError(f"A picture is written as .svg or .png, and {plot.name!r} ends in neither.")
+    if plot is not None and not plot.parent.is_dir():
+        raise ParameterError(f"There is no folder {str(plot.parent)!r} to write {plot.name!r} into; make it first.")
+
+
+def write_picture(answer: Answer, plot: Path) -> str:
+    """Write the picture of an answer, with what stands below it in the words of the shell, and say where it is."""
+    drawing: Any = answer.plot()
+    if getattr(drawing, "caption", ""):
+        drawing = replace(drawing, caption=in_shell(drawing.caption))
+    drawing.save(plot)
+    return f"Wrote a picture to {plot}."
 
 
 def write_found(found: Found, out: Path, rows: int | None = None) -> str:

@@ -213,7 +213,10 @@ class GroupedAnswer(Answer):
 
     def plot(self, path: str | Path | None = None, *, overwrite: bool = False) -> Drawing:
         """Refuse: a picture of quantiles is of one group."""
-        raise ParameterError("Quantiles by group have a table and no picture; write answer.answers[0].plot() for one.")
+        raise ParameterError(
+            "Quantiles by group have a table and no picture; write answer.answers[0].plot('answer.svg') for one group, "
+            "or curator.mean('age', by='sex', spend=Pure(0.1)).plot('answer.svg') for means of all."
+        )
 
     def _title(self) -> str:
         from sfumato.show.titles import title_of

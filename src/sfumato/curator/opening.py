@@ -72,6 +72,13 @@ def curate(
     ...     curator.count().value, curator.count("age > 30", spend=Pure(0.5)).loss.person.epsilon
     (3, Fraction(1, 2))
     """
+    if isinstance(source, (Schema, Database, Draft)) or (
+        isinstance(source, (str, Path)) and str(source).lower().endswith(".toml")
+    ):
+        raise SchemaError(
+            "The data come first and the schema second, and they are swapped here; write curate('people.csv', "
+            "'people.toml', Pure(3))."
+        )
     described = _schema(schema)
     resources = Resources(memory_limit, temp_directory, storage)
     if isinstance(described, Database):

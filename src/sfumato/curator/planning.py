@@ -29,6 +29,8 @@ NARROWEST = 1e-300
 def planned(basis: Basis, question: Question | Sequence[Question], spend: Bound | None) -> Asked:
     """Prepare everything from public facts; whatever is wrong with a request is said here, before it costs."""
     given: Any = question
+    if isinstance(given, Bound) or (isinstance(given, type) and issubclass(given, Bound)):
+        raise ParameterError("The question comes first and the spend second; write ask(Histogram('age'), Pure(0.1)).")
     listed = list(given) if isinstance(given, Iterable) and not isinstance(given, Question) else [given]
     if not listed or not all(isinstance(one, Question) for one in listed):
         raise ParameterError("ask takes a question or a list of questions; write ask(Histogram('age'), Pure(0.1)).")

@@ -13,6 +13,7 @@ from sfumato.answer import Answer
 from sfumato.ask.question import Where, as_columns
 from sfumato.curator.grouped import grouped_answer, groups_of, rules_of
 from sfumato.curator.words import INSTEAD, speaking
+from sfumato.errors import UnknownName
 from sfumato.exact import Number
 from sfumato.privacy import Bound
 from sfumato.questions import Question
@@ -47,6 +48,20 @@ class Shorthands(Guided, Viewed, ABC):
     @abstractmethod
     def schema(self) -> Schema:
         """The public description of the table."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say how a column is asked about, to somebody who takes it for an attribute as data frames do."""
+            known = vars(self).get("table")
+            column = getattr(getattr(known, "schema", None), "columns", {}).get(name)
+            if column is None:
+                return super().__getattr__(name)
+            kind = "mean" if getattr(column, "kind", "") in ("integer", "fixed") else "histogram"
+            raise UnknownName(
+                f"{type(self).__name__} has no {name}: a column is named in the question; write "
+                f"curator.{kind}({name!r}, spend=Pure(0.1))."
+            )
 
     @overload
     def ask(self, question: Question, spend: Bound | None = None, *, analyst: str | None = None) -> Answer: ...

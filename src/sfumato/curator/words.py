@@ -23,6 +23,8 @@ INSTEAD = guide(
         "std stddev stdev var": "write curator.variance('age', spend=Pure(0.1)); its root is the deviation",
         "min max percentile quantile": "write curator.quantiles('age', [0.01, 0.5, 0.99], spend=Pure(0.1))",
         "value_counts hist bar counts mode": "write curator.histogram('sex', spend=Pure(0.1))",
+        "plot draw chart show picture": "a picture is drawn of an answer; write curator.histogram('sex', "
+        "spend=Pure(0.1)).plot('sex.svg')",
         "groupby agg aggregate pivot_table crosstab": "write curator.group_by('sex', ['count', 'mean of age'], "
         "spend=Pure(0.1))",
         "nunique count_distinct distinct users": "write curator.people('age > 40', spend=Pure(0.1))",

@@ -10,9 +10,9 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from sfumato.domain.base import SKIP, Domain
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import positive_integer
-from sfumato.words import nearest
+from sfumato.words import SHOWN, nearest
 
 TRUE_TEXT = r" *(?:[Tt][Rr][Uu][Ee]|[Tt]|[Yy][Ee][Ss]|[Yy]|1) *"
 FALSE_TEXT = r" *(?:[Ff][Aa][Ll][Ss][Ee]|[Ff]|[Nn][Oo]|[Nn]|0) *"
@@ -143,6 +143,9 @@ class Categories(Domain):
         if (found := self.place(value)) is not None:
             return found
         hint = nearest(str(value), (str(label) for label in self.labels))
+        if hint.startswith("did"):  # what is near in letters may be far in meaning
+            listed = ", ".join(repr(str(label)) for label in self.labels[:SHOWN])
+            hint += f" There is {listed}{', …' if len(self.labels) > SHOWN else ''}."
         kind = "text" if self.is_text else "a whole number"
         wrong = isinstance(value, str) is not self.is_text
         raise ParameterError(f"{value!r} is none of the categories; " + (f"they are {kind}." if wrong else hint))
@@ -157,6 +160,22 @@ class Categories(Domain):
         # Where a category is itself called "skip", the word in a file means that one, and false means none of them.
         skip: Any = False if SKIP in self.labels else SKIP
         return self._record(values=list(self.values), **other, missing=skip if self.missing is None else self.missing)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the categories are whole numbers in their order, such as marks from 1 to 5."""
+        return all(isinstance(label, int) for label in self.labels) and list(self.labels) == sorted(
+            map(int, self.labels)
+        )
+
+    def require_order(self, column: str, of: str) -> None:
+        """Refuse what needs an order: that of the list means nothing, and 'other' stands behind all of them."""
+        if not self.ordered:
+            numbers = "" if self.is_text else ", or declare it as whole numbers, integers(low, high)"
+            raise SchemaError(
+                f"{column!r} lists categories, which have no order, so it has no {of}; ask for a histogram, "
+                f"Histogram({column!r}){numbers}."
+            )
 
 
 def _check_labels(labels: tuple[Any, ...]) -> None:

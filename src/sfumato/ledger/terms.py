@@ -122,7 +122,7 @@ class Opening:
         if self.budget is None:
             raise LedgerError(
                 f"There is no ledger at {place}; to make one, give its budget, for example Budget(person=Pure(3)), "
-                f"or run sfumato ledger create {place} --person 'Pure(3)'."
+                f"or run sfumato ledger create {place} --person 'Pure(3)' --schema people.toml."
             )
         return Terms(
             self.budget,

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sfumato.answer import Answer
-from sfumato.answer.frame import Frame
+from sfumato.answer.frame import Frame, called
 from sfumato.ask.asked import PLAIN
 from sfumato.durable import make_directory, write_durably
 from sfumato.errors import ParameterError
@@ -42,6 +42,7 @@ from sfumato.publish.series import PLACES, Estimates, Series
 
 Released = Mapping[Slot, Callable[[], dict[str, Answer]]]
 """By period, what gives its answers by table."""
+_TRUTH = {None: None, True: "true", False: "false"}
 TOGETHER = 200
 """So many files are written after what is said of them was kept at once."""
 
@@ -132,8 +133,9 @@ class Layout:
         """
         stored: dict[str, bytes] = {}
         for slot, answers in self.released.items():
-            stored |= self._period(slot, answers())
-        stored |= self._series_files()
+            given = answers()
+            stored |= self._as_found(self._period(slot, given), self._period(slot, given, marked=False))
+        stored |= self._as_found(self._series_files(), self._series_files(marked=False))
         found = self._unlike(stored, "is not what was stored; remove it and run sfumato publish run.")
         kept = self._kept()
         found += self._changed({path: one for path, one in kept.items() if path not in stored})
@@ -148,6 +150,17 @@ class Layout:
             said = "is not what is written from what was stored; run sfumato publish run, which writes it again."
             found += self._unlike(whole, said)
         return found, len({*self._there(), *whole})
+
+    def _as_found(self, now: dict[str, bytes], before: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Return files as they are written now, and those as earlier versions wrote them that stand there like that."""
+        return {
+            path: before[path]
+            if before[path] != content
+            and (self.home / path).exists()
+            and (self.home / path).read_bytes() == before[path]
+            else content
+            for path, content in now.items()
+        }
 
     def _changed(self, kept: Mapping[str, Resource]) -> list[str]:
         """Return which files of other editions are not those that were written then."""
@@ -193,12 +206,12 @@ class Layout:
         found = [f"{slot.path}/{spec.name}.{kind}" for spec in listed for kind in self._tables()]
         return found + ([f"{slot.path}/answer.json"] if "json" in self.file.formats else [])
 
-    def _period(self, slot: Slot, answers: Mapping[str, Answer]) -> dict[str, bytes]:
+    def _period(self, slot: Slot, answers: Mapping[str, Answer], *, marked: bool = True) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
         specs = {spec.name: spec for spec in self.file.listed(slot)}
         for name, answer in answers.items():
             shown = published_frame(answer, specs[name])
-            for kind, content in _written(shown, self._tables()).items():
+            for kind, content in _written(shown, self._tables(), marked=marked).items():
                 found[f"{slot.path}/{name}.{kind}"] = content
         if answers and "json" in self.file.formats:
             record = {
@@ -218,13 +231,13 @@ class Layout:
             found[f"{slot.path}/answer.json"] = _json(record)
         return found
 
-    def _series_files(self) -> dict[str, bytes]:
+    def _series_files(self, *, marked: bool = True) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
         for spec in self.file.running():
             if spec.name not in self.running:
                 continue  # it cannot be worked out again: its files stay as they were published
             shown = series_frame(self.running[spec.name], spec, self.keys_of(spec))
-            for kind, content in _written(shown, self._tables()).items():
+            for kind, content in _written(shown, self._tables(), marked=marked).items():
                 found[f"{spec.name}.{kind}"] = content
         return found
 
@@ -305,15 +318,23 @@ def published_frame(answer: Answer, spec: TableSpec) -> Frame:
         return frame
     columns = {name: list(cells) for name, cells in frame.columns.items()}
     values = [name for name in columns if name not in frame.keys]
+    marks: dict[str, list[bool | None]] = {
+        name: [bool(mark) if mark or frame.vouched else None for mark in cells]
+        for name, cells in frame.unknown.items()
+        if name in values
+    }
     if spec.hide_below is not None:
         shown = next((name for name in values if name in ("count", "value")), values[0])
         hidden = [isinstance(cell, (int, float)) and cell < spec.hide_below for cell in columns[shown]]
+        for cells in marks.values():
+            cells[:] = [None if out else mark for mark, out in zip(cells, hidden, strict=True)]
         for name in values:
             columns[name] = [None if out else cell for cell, out in zip(columns[name], hidden, strict=True)]
     if spec.round_to is not None:
         for name in values:
             columns[name] = [_rounded(cell, spec.round_to, name) for cell in columns[name]]
-    return Frame(frame.keys, {_column(name): tuple(cells) for name, cells in columns.items()})
+    unknown: Any = {_column(name): tuple(cells) for name, cells in marks.items()}
+    return Frame(frame.keys, {_column(name): tuple(cells) for name, cells in columns.items()}, unknown=unknown)
 
 
 def _column(name: str) -> str:
@@ -337,8 +358,11 @@ def series_frame(series: Series | MeanSeries, spec: TableSpec, keys: tuple[str, 
     columns: dict[str, list[Any]] = {name: [] for name in ("period", *keys)}
     mean, places = isinstance(series, MeanSeries), PLACES if series.places is None else series.places
     shapes = {"mean" if mean else "total": series.totals()}
+    marks = {"mean": series.unknown()} if isinstance(series, MeanSeries) else {}
     if len(series.segments) == 1:
         shapes |= {f"{'mean_' if mean else ''}last_{width}": series.window(width) for width in spec.windows}
+        if isinstance(series, MeanSeries):
+            marks |= {f"mean_last_{width}": series.unknown(width) for width in spec.windows}
     ends = {name: _ends_of(found) for name, found in shapes.items()}
     for place, period in enumerate(series.periods):
         for number, cell in enumerate(series.keys):
@@ -350,7 +374,8 @@ def series_frame(series: Series | MeanSeries, spec: TableSpec, keys: tuple[str, 
                     # Values are rounded as Python does and ends as numpy does: stored files are compared byte by byte.
                     cell_value = numbers[place, number] if ending else float(numbers[place, number])
                     columns.setdefault(name + ending, []).append(round(cell_value, places))
-    return Frame(("period", *keys), {name: tuple(cells) for name, cells in columns.items()})
+    unknown = {name: tuple(bool(mark) for row in found for mark in row) for name, found in marks.items()}
+    return Frame(("period", *keys), {name: tuple(cells) for name, cells in columns.items()}, unknown=unknown)
 
 
 def _ends_of(found: Estimates) -> dict[str, Any]:
@@ -359,13 +384,29 @@ def _ends_of(found: Estimates) -> dict[str, Any]:
     return {"": found.values} | ends
 
 
-def _written(frame: Frame, kinds: list[str]) -> dict[str, bytes]:
+def _written(frame: Frame, kinds: list[str], *, marked: bool = True) -> dict[str, bytes]:
+    """Return a table as files: a last column says which values are known, and CSV calls a missing key by that word.
+
+    Without `marked` they are as earlier versions wrote them, who left values out that hold noise alone, and the word.
+    """
+    known: dict[str, tuple[Any, ...]] = {}
+    if marked:
+        known = {
+            f"{name}_known": tuple(None if mark is None else not mark for mark in marks)
+            for name, marks in frame.unknown.items()
+        }
+    frame = Frame(frame.keys, {**frame.columns, **known})
     found: dict[str, bytes] = {}
     if "csv" in kinds:
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(frame.columns)
-        writer.writerows([["" if cell is None else cell for cell in row] for row in frame.rows()])
+        named = {
+            name: called(cells) if marked and name in frame.keys else cells for name, cells in frame.columns.items()
+        }
+        named |= {name: tuple(_TRUTH[cell] for cell in cells) for name, cells in known.items()}
+        rows = Frame(frame.keys, named).rows()
+        writer.writerows([["" if cell is None else cell for cell in row] for row in rows])
         found["csv"] = text.getvalue().encode()
     if "parquet" in kinds:
         from pyarrow import BufferOutputStream, parquet

@@ -58,6 +58,16 @@ class MeanSeries:
         each = 1 - Fraction(risk(confidence)) / 2
         return self._means(self.sums.window(width, each), self.counts.window(width, each))
 
+    def unknown(self, width: int | None = None, confidence: Number = 0.95) -> NDArray[np.bool_]:
+        """Return where nothing is known of the mean: there may be no row, or its interval is the whole range."""
+        each = 1 - Fraction(risk(confidence)) / 2
+        counts = self.counts.totals(each) if width is None else self.counts.window(width, each)
+        means = self.totals(confidence) if width is None else self.window(width, confidence)
+        found: NDArray[np.bool_] = (counts.low < 1) | (
+            (means.low <= float(self.low)) & (means.high >= float(self.high))
+        )
+        return found
+
     def between(self, first: str, last: str, confidence: Number = 0.95) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the mean of what was added after one period up to another, by key, and its interval, an end a row."""
         import numpy as np

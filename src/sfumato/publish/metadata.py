@@ -17,6 +17,11 @@ REGISTRY = ("deployment_name", "purpose", "data_curator", "region")
 """What only the publisher knows; without them a record is a draft."""
 MEDIA = {".csv": "text/csv", ".parquet": "application/vnd.apache.parquet", ".json": "application/json"}
 
+UNKNOWN = (
+    "Where a column that ends in known says false, there may be no row to average, or too few for this spend: the "
+    "value is noise alone, and its interval is all that is known."
+)
+"""What is said of values that print calls not known."""
 
 Resource = Mapping[str, Any]
 """What a data package says of one file."""
@@ -56,13 +61,14 @@ def data_package(file: PublicationFile, promise: tuple[str, ...], resources: Seq
 
 def csv_metadata(spec: TableSpec, resource: Resource) -> Any:
     """Return what the columns of a table hold, as CSV on the Web says it."""
-    names, fields = {"number": "number", "integer": "integer", "string": "string"}, resource["schema"]["fields"]
+    fields = resource["schema"]["fields"]
+    marked = any(one["name"].endswith("_known") for one in fields)
     return {
         "@context": "http://www.w3.org/ns/csvw",
         "dc:title": spec.name,
-        "dc:description": _ends(spec),
+        "dc:description": _ends(spec) + (f" {UNKNOWN}" if marked else ""),
         "null": "",
-        "tableSchema": {"columns": [{"name": one["name"], "datatype": names[one["type"]]} for one in fields]},
+        "tableSchema": {"columns": [{"name": one["name"], "datatype": one["type"]} for one in fields]},
     }
 
 
@@ -88,6 +94,8 @@ def _columns(content: bytes) -> list[tuple[str, str]]:
 
 
 def _kind(cells: list[str]) -> str:
+    if cells and set(cells) <= {"true", "false"}:
+        return "boolean"
     for kind, reads in (("integer", int), ("number", float)):
         try:
             for cell in cells:

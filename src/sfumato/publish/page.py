@@ -63,7 +63,7 @@ def page(
         for name, answer in answers.items():
             shown = published_frame(answer, specs[name])
             sections.append(
-                html(f"{name}, {slot.name}{_look(slot)}", [_table(shown), _Text(*_readability(specs[name]))])
+                html(f"{name}, {slot.name}{_look(slot)}", [_table(shown), _Text(*_readability(specs[name], shown))])
             )
     links = [f"latest/{spec.name}.csv" for spec in file.anew()] + [f"{spec.name}.csv" for spec in file.running()]
     listed = [link for link in links if "csv" in file.formats] + ["datapackage.json", "registry.yaml"]
@@ -87,8 +87,13 @@ def _table(frame: Frame) -> Shown:
     return shown.table()
 
 
-def _readability(spec: TableSpec) -> list[str]:
+def _readability(spec: TableSpec, frame: Frame) -> list[str]:
     found = ["Intervals hold for each row, 95 % of the time; noise of privacy only, not sampling error."]
+    if any(map(any, frame.unknown.values())):
+        found.append(
+            "Not known: there may be no row to average, or too few for this spend; the interval is all that is known. "
+            "In the files the column that ends in known says so."
+        )
     if spec.hide_below is not None:
         found.append(f"Empty: below {spec.hide_below} as published. This is for readability, not for privacy.")
     return found

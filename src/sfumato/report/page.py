@@ -13,7 +13,16 @@ from sfumato.privacy.explanation import percent
 from sfumato.report.figures import NOTHING_KNOWN, Meaning, ReportLine
 from sfumato.report.questionnaire import QUESTIONS, Level
 from sfumato.report.releases import releases_table
-from sfumato.report.text import blocked_text, guarantee_table, headline, readings, used_table, worst_table
+from sfumato.report.text import (
+    LITTLE,
+    blocked_text,
+    guarantee_table,
+    headline,
+    promises_little,
+    readings,
+    used_table,
+    worst_table,
+)
 from sfumato.show import Drawing, Gauge, Line, Panel, gauges, picture, table
 
 if TYPE_CHECKING:
@@ -126,6 +135,7 @@ def _card(row: ReportLine) -> str:
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
     guessed = "whether they are in the data" if row.presence else "a yes-or-no fact"
     said = paragraph(f"at most: how often a 50:50 guess at {guessed} is right", "quiet")
+    said += paragraph(LITTLE, "quiet") if promises_little(row) else ""
     return (
         f'<section class="card"><h2>{escape(title)}</h2>'
         f'<p class="big">{escape(percent(row.promise.guess))}</p>{said}<dl>{listed}</dl></section>'

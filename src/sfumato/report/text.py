@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
+from sfumato.privacy.readings import guess
 from sfumato.report.figures import MEANING_COLUMNS, ReportLine
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION
 from sfumato.report.releases import releases_table
@@ -34,6 +36,13 @@ PRESENCE = (
     "what holds for that, and may be larger."
 )
 
+WEAK = Fraction(99, 100)
+LITTLE = (
+    "So large a limit promises little by itself: it hardly excludes that such a guess is always right. Under Pure(1) "
+    f"it is right at most {percent(guess(1))} of the time."
+)
+"""What is said beside a guess that may be right nearly always."""
+
 
 def readings(report: ThreatReport) -> tuple[str, ...]:
     """Return how the figures are to be read."""
@@ -49,7 +58,13 @@ def headline(row: ReportLine) -> str:
     return (
         f"Whoever guesses {guessed}, 50:50 before, is right at most "
         f"{percent(row.promise.guess)} of the time, whatever is asked (epsilon {row.promise.figure})."
+        f"{f' {LITTLE}' if promises_little(row) else ''}"
     )
+
+
+def promises_little(row: ReportLine) -> bool:
+    """Tell whether a limit lets a guess be right so often that it excludes next to nothing."""
+    return row.promise is not None and row.promise.guess >= WEAK
 
 
 def guarantee_table(report: ThreatReport) -> Table:

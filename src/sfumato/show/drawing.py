@@ -14,6 +14,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from sfumato.durable import require_new
 from sfumato.errors import ParameterError
 
 INK = "#333333"
@@ -60,7 +61,7 @@ class Drawing(ABC):
         kind = target.suffix.lower().lstrip(".")
         if kind not in ("svg", "png"):
             raise ParameterError(f"A picture is written as .svg or .png, and {target.name!r} ends in neither.")
-        target.parent.mkdir(parents=True, exist_ok=True)
+        require_new(target, overwrite=True, in_folder=True)
         with target.open("wb") as page:
             self._write(page, kind)
         return target

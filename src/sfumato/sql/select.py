@@ -207,9 +207,20 @@ def parts_of(plan: Plan) -> list[tuple[str, tuple[Total, ...]]]:
         return [("found", tuple(groups["totals"]))]
     if plan.keys and any(kind.startswith("quantiles") for kind in groups):
         raise ParameterError(
-            "Quantiles are of all rows; make one value a person in WITH first, and ask with WHERE for each group."
+            f"Quantiles are of all rows; {_by_group(plan)}make one value a person in WITH first, and "
+            "ask with WHERE for each group."
         )
     return [(kind.split(" ", 1)[0], tuple(totals)) for kind, totals in groups.items()]
+
+
+def _by_group(plan: Plan) -> str:
+    """Return the line that asks for quantiles by group where one table has them, the beginning of a sentence."""
+    value = next(total.value for total in plan.totals if total.function in ("MEDIAN", "QUANTILE_CONT"))
+    names = [part.text.rpartition(".")[2] for part in (*plan.keys, *(() if value is None else (value,)))]
+    if plan.pers or plan.flat.joins or value is None or not all(name.isidentifier() for name in names):
+        return ""
+    by = repr(names[0]) if len(plan.keys) == 1 else repr(names[:-1])
+    return f"of a single table write curator.quantiles({names[-1]!r}, by={by}, spend=Pure(0.1)); else "
 
 
 @lru_cache(maxsize=256)
@@ -246,7 +257,9 @@ def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[s
         found.append("What a person adds to a group is clamped to the bounds written; how much that cuts is unknown.")
     elif not flat.everybody:
         found.append(weighed_rows(flat.rows_per_person, flat.anchor.table))
-    if flat.everybody and flat.anchor.kind == "people" and database.people_table is not None:
+    people = database.people_table
+    # Without a column that tells people apart every row is a person, and nobody has two.
+    if flat.everybody and flat.anchor.kind == "people" and people and database.private[people].person is not None:
         found.append("A person who has more than one row counts as one row in which every cell is missing.")
     if plan.pers:
         found.append("What is computed for a person is clamped to its public range; how much that cuts is unknown.")

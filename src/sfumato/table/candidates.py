@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -60,6 +60,8 @@ class Candidate:
 
     record: dict[str, Any] | None
     notes: tuple[str, ...] = ()
+    absent: Counter[str] = field(default_factory=Counter)
+    """Words that stand where others have a number or a day, and how often."""
 
 
 def candidate_of(name: str, values: Sequence[Any], decimal: str | None = None) -> Candidate:
@@ -73,12 +75,12 @@ def candidate_of(name: str, values: Sequence[Any], decimal: str | None = None) -
     if not present:
         said = f"every cell is empty or says {_either(spelled)}." if spelled else "every cell is missing."
         return Candidate(None, (said,))
-    found = _of_present(name, present, decimal)
-    return replace(found, notes=(*found.notes, *_may_be_missing(found.record, spelled, len(values))))
+    found = _of_present(name, present, decimal, len(values))
+    return replace(found, notes=(*found.notes, *_may_be_missing(found.record, spelled + found.absent, len(values))))
 
 
-def _of_present(name: str, present: Sequence[Any], decimal: str | None) -> Candidate:
-    """Return what a column could be, given the cells that say something."""
+def _of_present(name: str, present: Sequence[Any], decimal: str | None, cells: int) -> Candidate:
+    """Return what a column could be, given the cells that say something; parts are of all cells."""
     if all(isinstance(value, bool) for value in present):
         return Candidate({"type": "boolean", "missing": SKIP})
     if is_code(name) and all(isinstance(value, int) for value in present):
@@ -88,7 +90,7 @@ def _of_present(name: str, present: Sequence[Any], decimal: str | None) -> Candi
         return replace(found, notes=(*CODE_IN_DECIMALS, *found.notes)) if is_code(name) else found
     if all(isinstance(value, date) for value in present):  # a moment is a date too
         return _moments(present, None)
-    return _written(name, [str(value) for value in present], decimal)
+    return _written(name, [str(value) for value in present], decimal, cells)
 
 
 def _absent(value: Any) -> bool:
@@ -116,8 +118,8 @@ def _may_be_missing(record: dict[str, Any] | None, spelled: Counter[str], cells:
     return (f"Missing would be the cells with {words}, {part}.",)
 
 
-def _written(name: str, texts: Sequence[str], decimal: str | None) -> Candidate:
-    """Read a column of text as what its cells look like, the narrowest type first."""
+def _written(name: str, texts: Sequence[str], decimal: str | None, cells: int) -> Candidate:
+    """Read a column of text as what its texts look like, the narrowest type first."""
     raw, words = Counter(texts), Counter(text.strip() for text in texts)
     if {word.lower() for word in words} in _YES_OR_NO:
         return Candidate({"type": "boolean", "missing": SKIP})
@@ -132,17 +134,19 @@ def _written(name: str, texts: Sequence[str], decimal: str | None) -> Candidate:
     words -= absent
     found = [] if any(_CODE.fullmatch(word) for word in words) else ways(words, decimal)
     numbers = [number for text in texts if (number := found[0].read(text)) is not None] if found else []
+    unread = len(texts) - len(numbers) - absent.total()  # the words that stand in are spoken of by themselves
     if len(found) > 1:
         unclear = _unclear(found)
-        odd = _unread(len(texts) - len(numbers), len(texts), "no numbers")
-        return replace(unclear, notes=(*unclear.notes, *odd, *_listed(absent)))
+        odd = _unread(unread, cells, "no numbers")
+        return replace(unclear, notes=(*unclear.notes, *odd), absent=absent)
     if found:
-        drafted = _numbers(name, numbers, len(texts) - len(numbers))
+        drafted = _numbers(name, numbers, _unread(unread, cells, "no numbers"))
         assert drafted.record is not None
-        return Candidate({**drafted.record, **found[0].to_json()}, (*drafted.notes, *_listed(absent), *_said(found[0])))
-    days = _dates(words, absent.total())
+        notes = (*drafted.notes, *_said(found[0]))
+        return Candidate({**drafted.record, **found[0].to_json()}, notes, absent)
+    days = _dates(words, cells)
     if days is not None:
-        return Candidate(days.record, (*days.notes, *_listed(absent)))
+        return replace(days, absent=absent)
     return _categories(name, raw)  # categories match exactly, blanks too
 
 
@@ -170,13 +174,6 @@ def _stand_ins(words: Counter[str]) -> Counter[str]:
     found = Counter({word: count for word, count in words.items() if count >= RARE and not _DIGIT.search(word)})
     few = len(found) <= MOST_STAND_INS and found.total() <= SHARE_OF_STAND_INS * words.total()
     return found if few and len(words) - len(found) >= FEWEST_VALUES else Counter()
-
-
-def _listed(absent: Counter[str]) -> tuple[str, ...]:
-    """Say which words would be missing cells."""
-    if not absent:
-        return ()
-    return (f"Missing would be the cells with {_either(absent)}.",)
 
 
 def _unclear(found: Sequence[Figures]) -> Candidate:
@@ -216,7 +213,7 @@ def _part(words: Counter[str], test: Callable[[str], Any]) -> float:
 # Numbers
 
 
-def _numbers(name: str, numbers: Sequence[Fraction | float], unread: int = 0) -> Candidate:
+def _numbers(name: str, numbers: Sequence[Fraction | float], unread: Sequence[str] = ()) -> Candidate:
     ordered = sorted(float(number) for number in numbers)
     cut = math.floor(INSIDE * len(ordered))
     places = _places(ordered)
@@ -231,10 +228,10 @@ def _numbers(name: str, numbers: Sequence[Fraction | float], unread: int = 0) ->
     ]
     if outside:
         notes.append(
-            f"{100 * outside / len(ordered):.2g} % of the cells lie outside and would be clamped; if these are codes "
+            f"{100 * outside / len(ordered):.2g} % of the numbers lie outside and would be clamped; if these are codes "
             "such as 999 for a missing number, make them empty before."
         )
-    notes += _unread(unread, unread + len(ordered), "no numbers")
+    notes += unread
     step = bin_step(low, high)
     if places or step > 1:
         notes += [BINS, *bins_toml(name, step)]
@@ -319,64 +316,70 @@ def bin_step(low: int, high: int) -> int:
 # Days and moments
 
 
-def _dates(words: Counter[str], absent: int = 0) -> Candidate | None:
-    """Return a column of days or moments, if one format reads nearly all cells; None otherwise.
+def _dates(words: Counter[str], cells: int) -> Candidate | None:
+    """Return a column of days or moments, if one format reads nearly all of its words; None otherwise.
 
-    `absent` counts the cells of words that stand for a missing one, which no format reads.
+    Formats are tried with the words that stand there most often; what is said of them is counted over all words, and
+    is a part of all `cells`.
     """
     tried = Counter(dict(words.most_common(500)))
     if _reads(tried, ISO) >= SURE:
-        return _read_days(words, absent, ISO, None)
+        return _read_days(words, cells, ISO, None)
     forms = [day + clock for day in _DAYS for clock in _CLOCKS]
     scores = {form: _reads(tried, compiled(form, clock=True)) for form in forms}
     best = max(scores.values())
     if best < SURE:
-        return _in_several_formats(words, tried, absent)
+        return _in_several_formats(words, tried, cells)
     fitting = [form for form, score in scores.items() if score == best]
-    found = _read_days(words, absent, compiled(fitting[0], clock=True), fitting[0])
+    found = _read_days(words, cells, compiled(fitting[0], clock=True), fitting[0])
     if len(fitting) == 1 or found.record is None:
         return found
     said = f"Days and months cannot be told apart here: the format is one of {' and '.join(fitting)}."
     return Candidate({**found.record, "format": FILL}, (*found.notes, said))
 
 
-def _in_several_formats(words: Counter[str], tried: Counter[str], absent: int) -> Candidate | None:
+def _in_several_formats(words: Counter[str], tried: Counter[str], cells: int) -> Candidate | None:
     """Return a column of days in the format of most of them, if a few formats read nearly all; None otherwise."""
     forms: dict[str | None, Written] = {None: ISO}
     forms |= {day + clock: compiled(day + clock, clock=True) for day in _DAYS for clock in _CLOCKS}
-    found: dict[str | None, float] = {}
-    left, total = tried, tried.total()
+    found: dict[str | None, int] = {}
+    left, rest = tried, words
     while left and len(found) < MOST_FORMATS:
-        read = {form: _reads(left, written) * left.total() / total for form, written in forms.items()}
+        read = {form: _reads(left, written) for form, written in forms.items()}
         form = max(read, key=lambda one: read[one])
         if not read[form]:
             break
-        found[form] = read[form]
-        left = Counter({word: count for word, count in left.items() if read_moment(word, forms[form]) is None})
-    if sum(found.values()) < SURE:
+        unread = _unread_by(rest, forms[form])
+        found[form] = rest.total() - unread.total()
+        left, rest = _unread_by(left, forms[form]), unread
+    if rest.total() > (1 - SURE) * words.total():
         return None
     ordered = sorted(found, key=lambda one: -found[one])
-    first, *others = [f"{100 * found[form]:.2g} % {{}}{_example(form)}" for form in ordered]
+    first, *others = [f"{100 * found[form] / cells:.2g} % {{}}{_example(form)}" for form in ordered]
     listed = ", ".join([first.format("are written "), *(other.format("") for other in others)])
     days = [day for form in ordered for day in _days(words, forms[form])]
     drafted = _moments(days, ordered[0])
-    unread = absent + sum(count for word, count in words.items() if read_moment(word, forms[ordered[0]]) is None)
+    lost = _unread_by(words, forms[ordered[0]]).total()
     said = (
-        f"{listed}; a column has one format: make them alike before, or {100 * unread / (absent + words.total()):.2g} "
-        "% of the cells would be missing."
+        f"{listed}; a column has one format: make them alike before, or {100 * lost / cells:.2g} % of the cells would "
+        "be missing."
     )
     return replace(drafted, notes=(*drafted.notes, said))
+
+
+def _unread_by(words: Counter[str], written: Written) -> Counter[str]:
+    return Counter({word: count for word, count in words.items() if read_moment(word, written) is None})
 
 
 def _example(form: str | None) -> str:
     return "2024-12-31" if form is None else datetime(2024, 12, 31, 18, 30).strftime(form)
 
 
-def _read_days(words: Counter[str], absent: int, written: Written, form: str | None) -> Candidate:
-    """Return a column of days in one format, and say which part of its cells that format does not read."""
+def _read_days(words: Counter[str], cells: int, written: Written, form: str | None) -> Candidate:
+    """Return a column of days in one format, and say which part of all cells are days that it does not read."""
     found = _moments(list(_days(words, written)), form)
-    unread = absent + sum(count for word, count in words.items() if read_moment(word, written) is None)
-    said = _unread(unread, absent + words.total(), f"not written as {form or '2024-12-31'}", "; make days alike before")
+    unread = _unread_by(words, written).total()
+    said = _unread(unread, cells, f"not written as {form or '2024-12-31'}", "; make days alike before")
     return replace(found, notes=(*found.notes, *said))
 
 

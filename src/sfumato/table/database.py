@@ -16,7 +16,7 @@ from sfumato.domain import text as any_text
 from sfumato.errors import SchemaError
 from sfumato.privacy import Secrets
 from sfumato.show.views import View, Viewed
-from sfumato.table.schema import RESERVED, Schema, digest_of
+from sfumato.table.schema import RESERVED, Schema, digest_of, schema_text
 from sfumato.table.toml import read_toml, write_toml
 from sfumato.words import Understood, nearest
 
@@ -323,11 +323,7 @@ def sources_in(path: str | Path) -> dict[str, str]:
 
 def load(path: str | Path) -> Schema | Database:
     """Read a schema, or a database if the file has tables."""
-    place = Path(path)
-    try:
-        text = place.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SchemaError(f"The schema {str(path)!r} cannot be read: {error}.") from None
+    place, text = Path(path), schema_text(path)
     try:
         record = json.loads(text) if place.suffix.lower() == ".json" else tomllib.loads(text)
     except (json.JSONDecodeError, tomllib.TOMLDecodeError):

@@ -36,7 +36,7 @@ from sfumato.table.names import (
     may_be_person,
     names_somebody,
 )
-from sfumato.table.repeats import Sizes, whose_rows
+from sfumato.table.repeats import Sizes, asked_in_file, whose_rows
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
 from sfumato.table.toml import write_toml
@@ -189,7 +189,8 @@ class Draft(Viewed):
 
     def to_toml(self) -> str:
         """Return the draft as TOML, with what to do and what was noticed as comments."""
-        header = [*(_LOOKED if self.looked else _HEADER).splitlines(), *_RULES.splitlines(), *self.notes.get("", ())]
+        header = [*(_LOOKED if self.looked else _HEADER).splitlines(), *_RULES.splitlines()]
+        header += [asked_in_file(said) for said in self.notes.get("", ())]
         comments: dict[tuple[str, ...], Sequence[str]] = {
             ("columns", name): said for name, said in self.notes.items() if name
         }

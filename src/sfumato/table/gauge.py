@@ -284,7 +284,13 @@ class Gauge:
             raise TypeError(f"{type(mechanism).__name__} was made for other attributes than its gauge reads.")
 
     def _moves(self, name: str) -> bool:
-        """Tell whether an attribute may move the reading; of totals it is known, and of everything else presumed."""
+        """Tell whether an attribute may move the reading; of totals it is known, and of everything else presumed.
+
+        An attribute that is read through columns of one code each moves nothing: no cell of it reads differently.
+        """
+        read = [one for one in self.columns if self.schema.base(one) == name]
+        if read and all(self.schema.domain(one).size == 1 for one in read):
+            return False
         if not isinstance(self.measure, _OF_TOTALS):
             return True
         return any(self.sensitivity(part, {name}).l1 for part in self._parts)

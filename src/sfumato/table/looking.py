@@ -15,9 +15,9 @@ from sfumato.errors import SchemaError
 from sfumato.table.candidates import Candidate, candidate_of
 from sfumato.table.engine import Source
 from sfumato.table.failures import guarded
-from sfumato.table.names import FILL, NOBODY, PERHAPS, is_person, may_be_person, names_somebody
+from sfumato.table.names import FILL, NOBODY, is_amount, is_person, may_be_person, names_somebody
 from sfumato.table.reading import all_readable
-from sfumato.table.repeats import Sizes, proposed_rows, whose_rows
+from sfumato.table.repeats import Sizes, asked_about, whose_rows
 from sfumato.table.unread import in_the_index, unread_columns, whole_ids, without_zone
 
 MOST_ROWS = 100_000
@@ -28,7 +28,7 @@ MOST_REPEATS = 20
 """A column whose values stand in more rows than this, on the average, is no person's: it tells groups apart."""
 MOST_ROWS_EACH = 1000
 AMOUNTS = ("fixed", "date", "time", "boolean")
-"""What is added up or put into order tells nobody apart."""
+"""What is added up or put into order tells nobody apart; nor does a column whose name says so (amount, hours)."""
 DIFFERS = 0.95
 """A key that differs in so many rows tells rows apart, not people."""
 
@@ -176,7 +176,7 @@ def _perhaps_people(
         record = drafted[name].record
         kind = None if record is None else record["type"]
         present = {value for value in values if value is not None and value != ""}
-        if kind in AMOUNTS or len(present) < max(FEWEST_PEOPLE, len(values) / MOST_REPEATS):
+        if kind in AMOUNTS or is_amount(name) or len(present) < max(FEWEST_PEOPLE, len(values) / MOST_REPEATS):
             continue
         if not all(isinstance(value, (str, int)) and not isinstance(value, bool) for value in present):
             continue
@@ -195,11 +195,7 @@ def _whose(people: Mapping[str, Sizes], perhaps: Mapping[str, Sizes], notes: Not
         return record
     notes[""].append(f"{NOBODY}, so every row is taken for one person; write person if that is wrong.")
     for name, sizes in perhaps.items():
-        most = proposed_rows(sizes)
-        notes[""].append(
-            f"{name} {PERHAPS} {min(sizes)} to {max(sizes)} times: is it the person? Then write "
-            f"draft.fill(person={name!r}, rows_per_person={most})."
-        )
+        notes[""].append(asked_about(name, sizes))
     return {"rows_per_person": 1}
 
 

@@ -117,6 +117,16 @@ def kind_by_name(name: str) -> dict[str, Any] | None:
     return None if kind is None else blank(kind)
 
 
+def is_amount(name: str) -> bool:
+    """Tell whether a name says that the column holds amounts, days or truth values, which tell nobody apart.
+
+    >>> is_amount("loan_amount"), is_amount("hours"), is_amount("case_num"), is_amount("zper")
+    (True, True, False, False)
+    """
+    kind = kind_by_name(name)
+    return kind is not None and kind["type"] != "text" and _words(name)[-1] not in _SAYS["keys"]
+
+
 def blank(kind: str) -> dict[str, Any]:
     """Return a column of some type with nothing filled in."""
     if kind == "category":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from sfumato.domain import Categories, nearest
+from sfumato.domain import Categories
 from sfumato.errors import EngineError, SchemaError
 from sfumato.show.progress import watched
 from sfumato.table.cells import (
@@ -22,7 +22,7 @@ from sfumato.table.cells import (
 from sfumato.table.engine import Source, quoted
 from sfumato.table.failures import guarded
 from sfumato.table.schema import Schema
-from sfumato.table.unread import before_it_is_read, in_the_index, whole_ids
+from sfumato.table.unread import before_it_is_read, in_the_index, lacking_columns, whole_ids
 
 _CHANGEABLE = ("csv", "pandas", "polars", "pyarrow", "ibis")
 """What is copied when it is opened. Who is there and what a person may count is worked out once, so later questions
@@ -89,8 +89,7 @@ def _require_names(source: Source, wanted: Sequence[str]) -> None:
         in_index = [name for name in lacking if name in source.index]
         if in_index:
             raise SchemaError(f"The schema names what is no column: {in_the_index(in_index)}")
-        hints = "; ".join(f"{name!r}: {nearest(name, found)}" for name in lacking)
-        raise SchemaError(f"The schema names columns that the source does not have: {hints}")
+        raise SchemaError(lacking_columns(lacking, found))
     for name in wanted:
         if name in source.refused:
             raise _unread(name, source.refused[name], source.kind)

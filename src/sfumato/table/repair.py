@@ -25,7 +25,6 @@ from sfumato.domain import (
     Times,
     Weekdays,
     Years,
-    nearest,
 )
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import double_ends
@@ -35,7 +34,7 @@ from sfumato.table.days import calendar_code, day_code
 from sfumato.table.moments import moment_code
 from sfumato.table.order import key_text
 from sfumato.table.schema import Schema
-from sfumato.table.unread import without_zone
+from sfumato.table.unread import lacking_columns, without_zone
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -74,8 +73,7 @@ def check_columns(table: ir.Table, schema: Schema, source: str = "") -> None:
     wanted = (*sorted(base), *([schema.person] if schema.person else []), *(schema.row_key or ()))
     lacking = [name for name in dict.fromkeys(wanted) if name not in found]
     if lacking:
-        hints = "; ".join(f"{name!r}: {nearest(name, found)}" for name in lacking)
-        raise SchemaError(f"The schema names columns that the source does not have: {hints}")
+        raise SchemaError(lacking_columns(lacking, found))
     wrong = []
     for name in sorted(base):
         readable = _readable(schema.domain(name))

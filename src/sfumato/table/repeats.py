@@ -5,11 +5,14 @@ Nothing here is private: it is for the eyes of a curator who consented to a look
 
 from __future__ import annotations
 
+import ast
+import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.table.names import MODELS_NEED_ONE, ROWS_PROPOSED
+from sfumato.table.names import MODELS_NEED_ONE, PERHAPS, ROWS_PROPOSED
 
 ROUND_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000)
 COVERED = 0.9
@@ -42,6 +45,33 @@ def whose_rows(name: str, sizes: Sizes, most: int | None = None) -> tuple[dict[s
         return {"person": name, "rows_per_person": 1, "row_key": []}, said
     rows = proposed_rows(sizes) if most is None else most
     return {"person": name, "rows_per_person": rows}, rows_told(name, rows, sizes)
+
+
+_ASKED = re.compile(r"Then write draft\.fill\(person=(.*), rows_per_person=(\d+)\)\.$")
+
+
+def asked_about(name: str, sizes: Sizes) -> str:
+    """Ask whether a column that repeats is the person, with the line to write in Python."""
+    return (
+        f"{name} {PERHAPS} {min(sizes)} to {max(sizes)} times: is it the person? Then write "
+        f"draft.fill(person={name!r}, rows_per_person={proposed_rows(sizes)})."
+    )
+
+
+def asked_in_file(said: str) -> str:
+    """Return a note with the lines to write in the file where it asks whose rows they are."""
+    return _ASKED.sub(
+        lambda found: (
+            f"Then write person = {json.dumps(ast.literal_eval(found[1]), ensure_ascii=False)} and "
+            f"rows_per_person = {found[2]}."
+        ),
+        said,
+    )
+
+
+def asked_in_turn(said: str) -> str:
+    """Return a note without a line to write, for whoever is asked next whose rows they are."""
+    return _ASKED.sub("Then name it below.", said)
 
 
 def rows_told(name: str, most: int, sizes: Sizes) -> str:

@@ -20,7 +20,7 @@ from sfumato.privacy import Secrets
 from sfumato.show.views import View, Viewed
 from sfumato.table.mistakes import raise_all, read_columns
 from sfumato.table.toml import read_toml, write_toml
-from sfumato.words import Understood, nearest
+from sfumato.words import Understood, guide, nearest
 
 LARGEST_CODE = 2**62
 """Codes are 64-bit integers in every engine; one bit is left for offsets."""
@@ -30,6 +30,17 @@ MOST_ADDED = 8
 
 RESERVED = "sfumato_"
 """The table's own columns start like this."""
+_OF_DATA = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq", ".parq", ".duckdb", ".ddb", ".xlsx", ".arrow", ".feather")
+_TYPED = guide(
+    {
+        # words for a type: the domain that is written here
+        "int integer integers uint number numeric": "integers(0, 120)",
+        "float double decimal fixed real": "fixed(0, 1000, step=0.01)",
+        "bool boolean booleans": "booleans()",
+        "date dates datetime": "dates('1900-01-01', '2030-12-31')",
+        "text": "text(max_bytes=40)",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -155,6 +166,11 @@ class Schema(Viewed, metaclass=Understood):
                 "that fulfils it divide how many people do, People(where), by the public number of people, or ask for "
                 "the mean of a boolean column."
             )
+        if column is None and self.person is not None and str(name).casefold() == self.person.casefold():
+            raise SchemaError(
+                f"{self.person!r} is the person column: it tells people apart, and no question is about one of them; "
+                "People('age > 40') counts people, and by= takes a column of the schema."
+            )
         if column is None:
             raise SchemaError(f"There is no column {name!r} in the schema; {nearest(str(name), self.columns)}")
         if isinstance(column, Domain):
@@ -259,10 +275,7 @@ class Schema(Viewed, metaclass=Understood):
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from a `.toml` or `.json` file."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError, TypeError) as error:
-            raise SchemaError(f"The schema {str(path)!r} cannot be read: {error}.") from None
+        text = schema_text(path)
         if Path(path).suffix.lower() != ".json":
             return cls.from_toml(text)
         try:
@@ -303,6 +316,25 @@ class Schema(Viewed, metaclass=Understood):
         return hash(self.fingerprint)
 
 
+def schema_text(path: str | Path) -> str:
+    """Return what stands in the file of a schema; a file of data in its place was given in the place of the schema."""
+    if str(path).lower().endswith(_OF_DATA):
+        raise SchemaError(
+            f"{str(path)!r} is a file of data and no schema: the two were swapped, or the schema is missing; the data "
+            "come first and the schema second, people.csv and then people.toml."
+        )
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SchemaError(
+            f"There is no file {str(path)!r}, so the schema cannot be read; write its path, or draft one by "
+            "sf.draft('people.csv')."
+        ) from None
+    except (OSError, UnicodeDecodeError, TypeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise SchemaError(f"The schema {str(path)!r} cannot be read: {why}.") from None
+
+
 def digest_of(record: Mapping[str, Any]) -> str:
     """Return the SHA-256 of the canonical JSON form of a public description."""
     text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -335,6 +367,8 @@ def _domain_for(given: Any) -> str:
     """Return the domain that somebody probably meant who wrote a type or a list."""
     if isinstance(given, (list, tuple, set)) and given:
         return f"categories({', '.join(map(repr, given))})"
+    if isinstance(given, str) and (meant := _TYPED.get(given.lower().rstrip("0123456789"))):
+        return meant
     made = {float: "fixed(0, 1000, step=0.01)", str: "categories('F', 'M')", bool: "booleans()"}
     return made.get(given if isinstance(given, type) else type(given), "integers(17, 90)")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from sfumato.words import SHOWN, nearest
 
 STORE_IT = "store it as text, a number, a truth value, a day or a moment"
 
@@ -50,6 +52,21 @@ def whole_ids(name: str, source: str) -> str:
             "first, which keeps blanks blank"
         )
     return "store it as whole numbers or as text first"
+
+
+def lacking_columns(lacking: Sequence[str], found: Iterable[str]) -> str:
+    """Say which columns of a schema a source does not have: what was meant for each, and once what there is.
+
+    >>> lacking_columns(["agee", "pay"], ["age", "sex"])
+    "The schema names columns that the source does not have: 'agee', did you mean 'age'? 'pay'; there is 'age', 'sex'."
+    """
+    there = sorted(found)
+    hints = {name: nearest(name, there) for name in lacking}
+    meant = [f"{name!r}, {hint}" for name, hint in hints.items() if hint.startswith("did")]
+    others = [repr(name) for name, hint in hints.items() if not hint.startswith("did")]
+    listed = ", ".join(others[:SHOWN]) + (", …" if len(others) > SHOWN else "")
+    rest = f"{listed}; {nearest('', there)}" if others else ""
+    return "The schema names columns that the source does not have: " + " ".join(filter(None, [*meant, rest]))
 
 
 def in_the_index(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -226,6 +226,12 @@ class _SqlReader:
             said = "IS NOT NULL" if how == "<>" else "IS NULL"
             raise ParameterError(f"A missing cell equals nothing, not even another; write {names[0]} {said}.")
         if names[0] in self.schema.names and names[1] not in self.schema.names:
+            held = _held(self.schema.domain(names[0]))
+            if held is not None:
+                kind, example = held
+                raise ParameterError(
+                    f"{names[0]!r} holds {kind}, and {names[1]!r} is none of them; write {names[0]} {how} {example}."
+                )
             raise ParameterError(f"In where= text stands in single quotes; write {names[0]} {how} '{names[1]}'.")
         if names[0] in self.schema.names:
             raise ParameterError(f"where= compares a column with a literal, not {names[0]!r} with {names[1]!r}.")
@@ -300,6 +306,20 @@ def null(schema: Schema, column: str) -> Condition:
 def between(schema: Schema, column: str, low: Any, high: Any) -> Condition:
     """Return that a cell lies between two literals, both included."""
     return conjunction([compare(schema, column, ">=", low), compare(schema, column, "<=", high)], schema)
+
+
+def _held(domain: Domain) -> tuple[str, str] | None:
+    """Return what a column holds and such a literal, where that is no text."""
+    if isinstance(domain, Text):
+        return None
+    one = domain.decode(domain.first if domain.last is None else (domain.first + domain.last) // 2)
+    if isinstance(one, bool):
+        return "truth values", "true"
+    if isinstance(one, datetime):
+        return "moments", f"TIMESTAMP '{one:%Y-%m-%d %H:%M:%S}'"
+    if isinstance(one, date):
+        return "days", f"DATE '{one}'"
+    return None if isinstance(one, str) or one is None else ("numbers", f"{float(one):g}")
 
 
 def _certain(condition: Condition, schema: Schema) -> Condition:

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 from sfumato.answer import Released
@@ -180,19 +181,26 @@ def unknown_cells(aggregates: Sequence[Aggregate], released: Released) -> dict[s
     There may be no row to average, or the interval is all that the schema allows. What was drawn there is noise.
     """
     return {
-        one.label: tuple(_is_unknown(one, released, cell) for cell in range(len(released.cells)))
+        one.label: released.once(f"unknown {one.label}", partial(_unknown, one, released))
         for one in aggregates
         if isinstance(one, (Mean, Variance)) and one.allowed(released.facts) is not None
     }
 
 
-def _is_unknown(aggregate: ColumnAggregate, released: Released, cell: int) -> bool:
-    totals = intervals(released, aggregate, cell, USUAL)
+def _unknown(aggregate: ColumnAggregate, released: Released) -> tuple[bool, ...]:
+    count = released.part(aggregate.count_name({part.name for part in released.parts}))
     allowed = aggregate.allowed(released.facts)
     assert allowed is not None
-    low, high = aggregate.combine(totals, released.facts)
-    count = released.part(aggregate.count_name(totals))
-    return count.between(cell, USUAL)[0] < ONE or (low <= allowed[0] and high >= allowed[1])
+    # Where there may be no row, which is nearly everywhere in large tables, the interval need not be worked out.
+    surely = math.ceil((ONE + count.width(USUAL)) / count.unit)
+
+    def is_unknown(cell: int) -> bool:
+        if count.released[cell] < surely or count.between(cell, USUAL)[0] < ONE:
+            return True
+        low, high = aggregate.combine(intervals(released, aggregate, cell, USUAL), released.facts)
+        return low <= allowed[0] and high >= allowed[1]
+
+    return tuple(map(is_unknown, range(len(released.cells))))
 
 
 def plain(number: Fraction) -> int | float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any, TypeVar
@@ -19,11 +20,14 @@ from sfumato.table.measure import Totals
 from sfumato.table.predicate import Predicate
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import DENSE_CELLS
-from sfumato.totals.aggregates import Aggregate, Mean, Term, intervals, points
+from sfumato.totals.aggregates import Aggregate, Mean, Term, Variance, intervals, points
 from sfumato.totals.means import MeanTotals, mean_totals, pairs_of
 from sfumato.totals.noisy import Moves, Total, noisy_total
 
 Made = TypeVar("Made")
+
+MOST_MEANS = 50_000
+"""Means and variances of more groups would take minutes to be worked out, each with its interval."""
 
 
 def plan_totals(
@@ -36,7 +40,9 @@ def plan_totals(
     what costs anything.
     """
     terms = shared_terms(aggregates, basis.schema)
-    size, cells = number_of_cells(basis.schema, keys), all_cells(basis.schema, keys)
+    size = number_of_cells(basis.schema, keys)
+    _check_means(aggregates, basis.schema, keys, size)
+    cells = all_cells(basis.schema, keys)
     gauge = basis.gauge(Totals(keys, tuple(term.part for term in terms), where))
     blocks = _blocks(gauge, gauge.priced(spend), terms, _means(aggregates, basis.schema), size)
     facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(basis.schema).items()}
@@ -127,6 +133,19 @@ def number_of_cells(schema: Schema, keys: tuple[str, ...], instead: str = PRIVAT
     return prod(size or 1 for size in sizes)
 
 
+def _check_means(aggregates: Sequence[Aggregate], schema: Schema, keys: tuple[str, ...], size: int) -> None:
+    """Refuse means and variances of so many groups that working out their intervals would take minutes and more."""
+    if size <= MOST_MEANS or not any(aggregate.kind in (Mean.kind, Variance.kind) for aggregate in aggregates):
+        return
+    of = schema.base(max(keys, key=lambda name: schema.domain(name).size or 0))
+    raise DomainTooLarge(
+        f"There are {size:,} groups of {', '.join(keys)}, and means are worked out for at most {MOST_MEANS:,}; add "
+        f"bins to the schema, schema.with_columns({of}_bins=bins({of!r}, step=…)), which its ledger takes, too, and "
+        f"ask by='{of}_bins'.",
+        method="bins",
+    )
+
+
 def all_cells(schema: Schema, keys: tuple[str, ...]) -> tuple[tuple[Any, ...], ...]:
     """Return the values of all cells of the keys, in the order of their codes."""
     domains = [schema.domain(name) for name in keys]
@@ -142,7 +161,8 @@ def table_of(released: Released, aggregates: Sequence[Aggregate]) -> Frame:
         def value(cell: int, aggregate: Aggregate = aggregate) -> int | float:
             return aggregate.shown(aggregate.combine(points(released, cell), released.facts)[0])
 
-        columns[aggregate.label] = tuple(_for_all_cells(released, aggregate, value))
+        label, make = aggregate.label, partial(_for_all_cells, released, aggregate, value)
+        columns[label] = tuple(released.once(f"value {label}", make))
     return released.frame(columns)
 
 

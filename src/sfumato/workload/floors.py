@@ -72,7 +72,7 @@ def beside_tables(workload: Workload, gauge: Gauge, spend: Bound, law: Law | Non
     """
     notes = list(_separation(workload, spend))
     people = gauge.total
-    if people is None:
+    if not people:  # private, or nobody, who is a sample of nothing
         return Beside(notes=tuple(notes))
     if all(block.denominator == 1 and not getattr(block, "signed", False) for block in workload.blocks):
         luck = people * sampling_error(people, workload.queries, 1 - CONFIDENCE)
@@ -104,7 +104,7 @@ def beside_model(space: Space, width: int, gauge: Gauge, spend: Bound) -> Beside
     side without a ratio.
     """
     people = gauge.total
-    if people is None:
+    if not people:
         return Beside()
     numbers = sum(prod(sizes) for sizes in combinations(space.sizes, width))
     luck = sampling_error(people, numbers, 1 - CONFIDENCE)

@@ -229,6 +229,7 @@ def test_a_curve_reads_dates_steps_and_bins() -> None:
         "day": imputed.dates("2020-01-01", "2029-12-31"),
         "price": imputed.fixed(0, 100, step="0.01"),
         "band": sf.bins("price", step=10),
+        "mark": imputed.categories(1, 2, 3),
         "level": imputed.categories("low", "middle", "high"),
     }
     schema = sf.Schema(columns)
@@ -236,6 +237,7 @@ def test_a_curve_reads_dates_steps_and_bins() -> None:
         {
             "day": days,
             "price": [(place % 500) / 10 for place in range(2000)],
+            "mark": [1 + place % 3 for place in range(2000)],
             "level": [("low", "middle", "high")[place % 3] for place in range(2000)],
         }
     )
@@ -253,9 +255,19 @@ def test_a_curve_reads_dates_steps_and_bins() -> None:
     assert abs(price.query(10, 20) - 400) < 200
     bands = curator.distribution("band", spend=Pure(2)).value
     assert abs(bands.cdf(Fraction(10)) - 0.4) < 0.1
-    level = curator.distribution("level", spend=Pure(2)).value
-    assert abs(level.cdf("low") - 1 / 3) < 0.05
-    assert "<svg" in level.plot().svg()
+    mark = curator.distribution("mark", spend=Pure(2))
+    assert abs(mark.value.cdf(1) - 1 / 3) < 0.05
+    assert "<svg" in mark.value.plot().svg()
+    # The curve adds up: its heading says so, wherever it goes.
+    assert list(mark.frame.columns) == ["mark", "share up to", "low", "high"]
+    assert "share up to" in str(mark) and "share of rows up to it" in mark.value.plot().svg()
+    before = curator.ledger.head
+    for ask in (curator.distribution, curator.median):
+        with pytest.raises(
+            SchemaError, match=r"'level' lists categories, .* no order.*; ask for a histogram, Histogram"
+        ):
+            ask("level", spend=Pure(2))
+    assert curator.ledger.head == before
 
 
 def test_answers_and_questions_are_json_and_read_back() -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from sfumato.answer import NoisyPart, Released
 from sfumato.domain.base import Domain
 from sfumato.domain.derived import Derived
+from sfumato.domain.labels import Categories
 from sfumato.errors import SchemaError, UnsupportedSpend
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Priced
@@ -45,6 +46,8 @@ class DistributionFacts:
     def of(cls, basis: Basis, column: str, where: Predicate) -> DistributionFacts:
         """Read them off the gauge, and refuse what has no order or costs nothing."""
         domain = basis.schema.domain(column)
+        if isinstance(domain, Categories):
+            domain.require_order(column, "distribution to read up to a value")
         if domain.size is None:
             raise SchemaError(f"{column!r} holds text, which has no order here; ask for a histogram.")
         if domain.highest == domain.first:

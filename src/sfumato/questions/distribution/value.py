@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from sfumato.show import Drawing
 
 USUAL = Fraction(95, 100)
+UP_TO = "share up to"
+"""The heading of the curve: it adds up, so that its last line is 1."""
 
 
 @dataclass(frozen=True)
@@ -123,12 +125,12 @@ class DistributionEstimate(Viewed):
         """Return the places that were measured: value, share of rows up to it, and the band."""
         band = self._band(confidence)
         name = str(self.released.made["column"])
-        keys = (name if name not in ("share", "low", "high") else f"value of {name}",)
+        keys = (name if name not in (UP_TO, "low", "high") else f"value of {name}",)
         values = tuple(self.domain.decode(edge - 1) for edge in band.edges[1:])
         ends = [band.share_between(edge) for edge in band.edges[1:]]
         shares = tuple(band.share(edge) for edge in band.edges[1:])
         low, high = tuple(one for one, _ in ends), tuple(two for _, two in ends)
-        return Frame(keys, {keys[0]: values, "share": shares, "low": low, "high": high}, curve=True)
+        return Frame(keys, {keys[0]: values, UP_TO: shares, "low": low, "high": high}, curve=True)
 
     def to_json(self) -> dict[str, Any]:
         """Return all that was released."""
@@ -155,7 +157,7 @@ class DistributionEstimate(Viewed):
                 high.append(most)
         column = str(self.released.made["column"])
         sure = f"{100 * float(between_zero_and_one(confidence, 'confidence')):g} % band"
-        labels = (column, f"share of rows, and {sure}")
+        labels = (column, f"share of rows up to it, and {sure}")
         drawing = band_chart(f"Distribution of {column}", labels, places, shares, low, high)
         if path is not None:
             drawing.save(path)

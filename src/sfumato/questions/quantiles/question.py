@@ -15,7 +15,7 @@ from sfumato.ask.expected import Expected
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
 from sfumato.domain import Categories, Domain, Text
-from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
+from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, exact
 from sfumato.exact.rational import show
 from sfumato.mechanism import Mechanism
@@ -121,7 +121,8 @@ class Quantiles(Question):
     def _ready(self, basis: Basis, spend: Bound) -> tuple[Order, Gauge, Chosen, Mechanism]:
         """Return the order of the values, what is read, how the quantiles are drawn, and what runs."""
         domain = basis.schema.domain(self.column)
-        _require_order(self.column, domain)
+        if isinstance(domain, Categories):
+            domain.require_order(self.column, "median or quantiles")
         order = Order.of(domain)
         gauge = basis.gauge(Ordered(self.column, read_where(self.where, basis.schema)))
         public = QuantileFacts(
@@ -267,22 +268,6 @@ def _probability(part: Number) -> Fraction:
             f"a probability lies between 0 and 1, and {show(number)} looks like per cent; write {show(number / 100)}."
         )
     return between_zero_and_one(number, "a probability")
-
-
-def _require_order(column: str, domain: Domain) -> None:
-    """Refuse categories: the order in which they are listed means nothing, and 'other' stands behind all of them."""
-    if not isinstance(domain, Categories) or _rising(domain.labels):
-        return
-    numbers = "" if domain.is_text else ", or declare it as whole numbers, integers(low, high)"
-    raise SchemaError(
-        f"{column!r} lists categories, which have no order, so it has no median or quantiles; ask for a "
-        f"histogram{numbers}."
-    )
-
-
-def _rising(labels: Sequence[Any]) -> bool:
-    """Tell whether categories are whole numbers in their order, such as marks from 1 to 5."""
-    return all(isinstance(label, int) for label in labels) and list(labels) == sorted(labels)
 
 
 def worst_rank_error(facts: Mapping[str, Fraction], count: int, confidence: Fraction) -> int:

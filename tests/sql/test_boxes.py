@@ -7,16 +7,21 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from sfumato import Pure
+from sfumato.domain import integers
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.sql.select import Made, Select
-from sfumato.table import boxes, gauge
+from sfumato.table import boxes, gauge, view
 from sfumato.table.boxes import Box, Reach, clamped_shares
+from sfumato.table.database import Database
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Boxed
-from sfumato.table.own import ROSTER, FlatTable
+from sfumato.table.own import ROSTER, FlatTable, open_database
 from sfumato.table.repair import PERSON
+from sfumato.table.schema import Schema
 from sfumato.table.statistics import CELL, part_name
 from tests.sql.claims import SCALE, Claim, World, changes, groups, moved, rows_world
 
@@ -177,3 +182,55 @@ def test_keys_of_events_taken_for_those_of_a_person_are_found(rows: World, monke
 def _schema(world: World, statement: str) -> Any:
     database = world.opened.database
     return Made.of(Select(statement).canonical(database).statement, database).schema
+
+
+# What an engine does
+
+
+def _large(cells: list[tuple[int, int]]) -> Any:
+    """Open visits of values up to 2^61, of which a person has several."""
+    schema = Schema({"x": integers(-(2**61), 2**61)}, person="id", rows_per_person=1)
+    table = pa.table({"id": [person for person, _ in cells], "x": pa.array([cell for _, cell in cells], pa.int64())})
+    return open_database({"visits": table}, Database({"visits": schema}))
+
+
+def test_sums_of_a_person_beyond_64_bits_are_clamped_and_do_not_fail() -> None:
+    """Seven times 2^61 fits no 64-bit integer; what is left of it after clamping does."""
+    cells = [(0, 2**61)] * 7 + [(1, -(2**61))] * 7 + [(2, 5), (2, 6)]
+    with _large(cells) as opened:
+        for statement in (
+            f"SELECT SUM(x, {BOUND} (-3, 2305843009213693952)) FROM visits",
+            "WITH per AS (SELECT id, GREATEST(LEAST(SUM(x), 2305843009213693952), -3) AS v FROM visits GROUP BY id) "
+            "SELECT SUM(v) FROM per",
+        ):
+            prepared = Select(statement).canonical(opened.database).prepare(Basis(opened.database, 3), Pure(1))
+            assert prepared.gauge.read(opened) == [2**61 - 3 + 11]
+
+
+def test_what_was_planned_before_anything_is_charged_is_what_runs(rows: World, monkeypatch: Any) -> None:
+    """Building a query costs more than running it, so it is built once; numbers of people likewise."""
+    database, built = rows.opened.database, []
+    plain = view.clamped_shares
+    monkeypatch.setattr(view, "clamped_shares", lambda *given: built.append(1) or plain(*given))
+    for statement in (
+        f"SELECT k, SUM(x, {BOUND} (0, 2)), COUNT(*, {BOUND} (0, 2)) FROM visits GROUP BY k",
+        "SELECT k, COUNT(DISTINCT id) FROM visits GROUP BY k",
+    ):
+        prepared = Select(statement).canonical(database).prepare(Basis(database, len(rows.records)), Pure(1))
+        before = prepared.gauge.read(rows.opened)
+        prepared.gauge.check(rows.opened)
+        built.clear()
+        queries = len(planned_runs(rows, monkeypatch, prepared, before))
+        assert (len(built), queries) == (0, 1)
+
+
+def planned_runs(world: World, monkeypatch: Any, prepared: Any, before: list[Any]) -> list[Any]:
+    """Read once more, and return the plans that were run for it."""
+    ran: list[Any] = []
+    carried_out = type(world.opened.source).carried_out
+    monkeypatch.setattr(
+        type(world.opened.source), "carried_out", lambda source, plan: ran.append(plan) or carried_out(source, plan)
+    )
+    after = prepared.gauge.read(world.opened)
+    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+    return ran

@@ -189,16 +189,27 @@ def _sums(rows: ir.Table, part: Part, schema: Schema, name: str) -> dict[str, An
     there = _there(rows, part.column, schema)
     if part.power is Power.PRESENT:
         return {name: there.count()}
-    if engine_largest(part, schema) * MOST_ROWS < 2**62:
-        return {name: there.sum()}
-    return {f"{name}_high": (there >> 32).sum(), f"{name}_low": (there & (HALF - 1)).sum()}
+    return sums_of(rows, there, engine_largest(part, schema), name)
+
+
+def sums_of(rows: ir.Table, value: Any, largest: int, name: str) -> dict[str, Any]:
+    """Return the sum of a number over rows of a person, in halves where an engine's own sum might not fit.
+
+    DuckDB adds 64-bit integers in 128 bits, where 2^40 rows of them fit; Spark stops, or wraps, at 2^63.
+    """
+    if largest * MOST_ROWS < 2**62 or rows.get_backend().name == "duckdb":
+        return {name: value.sum()}
+    return {f"{name}_high": (value >> 32).sum(), f"{name}_low": (value & (HALF - 1)).sum()}
+
+
+def clamped_sum(grouped: ir.Table, name: str, ends: Any) -> Any:
+    """Return a sum of `sums_of` inside its ends, as 64 bits; null where nothing was added up."""
+    if name in grouped.columns:
+        return inside(grouped[name], ends).try_cast("int64")
+    return from_halves(grouped[f"{name}_high"].cast("int64"), grouped[f"{name}_low"].cast("int64"), ends)
 
 
 def _share(grouped: ir.Table, box: Box, name: str) -> Any:
     if box.part.column is None:
         return inside(grouped.sfumato_rows.cast("int64"), box)
-    if name in grouped.columns:
-        found = inside(grouped[name].cast("int64"), box)
-    else:
-        found = from_halves(grouped[f"{name}_high"].cast("int64"), grouped[f"{name}_low"].cast("int64"), box)
-    return found.fill_null(0)
+    return clamped_sum(grouped, name, box).fill_null(0)

@@ -153,6 +153,10 @@ class View:
             return self.counts(keys, where)
         predicate = read_where(where, schema)
         self._check({*keys, *columns(predicate)})
+        shape = sizes(schema, keys)
+        asked = ("people", self.rule, keys, predicate)
+        if (answer := self.table.run_as_planned(asked)) is not None:
+            return dense(answer, part_name(0), shape)
         rows = self.table.everybody()
         if predicate != EVERY_ROW:
             rows = rows.filter(expression(predicate, rows, schema))
@@ -166,9 +170,9 @@ class View:
                 schema.groups_per_person or 1,
                 keys,
             )
-        shape = sizes(schema, keys)
         query = _grouped(rows, self._groups(rows, keys, True), {part_name(0): rows.count()})
-        answer = self.table.run(query, prod(shape))
+        # The groups that are kept are those of one reading; a plan over them would not outlive it.
+        answer = self.table.run(query, prod(shape), None if limited else asked)
         if limited:
             self.table.forget(rows)
         return dense(answer, part_name(0), shape)
@@ -178,16 +182,20 @@ class View:
         schema, keys = self.table.schema, _listed(keys)
         predicate = read_where(where, schema)
         self._check({*keys, *columns(predicate), *(box.part.column for box in boxes if box.part.column)})
+        shape = sizes(schema, keys)
+        names = [part_name(place) for place in range(len(boxes))]
+        asked = ("boxes", self.rule, keys, tuple(boxes), predicate)
+        if (answer := self.table.run_as_planned(asked)) is not None:
+            return [dense(answer, name, shape) for name in names]
         rows = self.table.everybody()
         if predicate != EVERY_ROW:
             rows = rows.filter(expression(predicate, rows, schema))
         shares = clamped_shares(rows, schema, keys, boxes)
-        named = {part_name(place): shares[part_name(place)] for place in range(len(boxes))}
         largest = [max(abs(box.low), abs(box.high)) for box in boxes]
         groups = {CELL: shares[CELL]} if CELL in shares.columns else {}
-        shape = sizes(schema, keys)
-        answer = self.table.run(_grouped(shares, groups, totals(shares, named, largest)), prod(shape))
-        return [dense(answer, name, shape) for name in named]
+        query = _grouped(shares, groups, totals(shares, {name: shares[name] for name in names}, largest))
+        answer = self.table.run(query, prod(shape), asked)
+        return [dense(answer, name, shape) for name in names]
 
     def distribution(self, column: str, where: Any = None) -> tuple[Any, Any]:
         """Return the codes of a column that occur, sorted, and the count of each in units of 1/scale.

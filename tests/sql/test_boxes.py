@@ -10,19 +10,25 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato import Pure
 from sfumato.domain import integers
+from sfumato.errors import CertificationError
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
+from sfumato.sql import plan as plans
+from sfumato.sql import select as selects
 from sfumato.sql.select import Made, Select
 from sfumato.table import boxes, gauge, view
-from sfumato.table.boxes import Box, Reach, clamped_shares
+from sfumato.table.bounding import ordered_groups
+from sfumato.table.boxes import Box, Reach, clamped_shares, kept_groups
 from sfumato.table.database import Database
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Boxed
 from sfumato.table.own import ROSTER, FlatTable, open_database
 from sfumato.table.repair import PERSON
 from sfumato.table.schema import Schema
-from sfumato.table.statistics import CELL, part_name
+from sfumato.table.statistics import CELL, cell_index, part_name
+from sfumato.table.view import View
 from tests.sql.claims import SCALE, Claim, World, changes, groups, moved, rows_world
 
 BOUND = "contribution_bounds_per_group =>"
@@ -55,31 +61,38 @@ def box_claims(world: World, statement: str) -> list[Claim]:
     database = world.opened.database
     made = Made.of(Select(statement).canonical(database).statement, database)
     ((box,),) = [tuple(one.box for one in made.boxes)]
-    measure = Boxed(made.keys, (box,), made.schema.where)
+    measure = Boxed(made.keys, (box,), made.schema.where, made.groups)
     replaced, added = (
         Basis(made.schema, len(world.records), relation, scale=SCALE).gauge(measure)
         for relation in (REPLACE_ONE, ADD_REMOVE)
     )
-    vectors = shares(world, made, box)
+    # Which cells of somebody are kept depends on who they are: who changes an attribute keeps the name.
+    called = [shares(world, made, box, who) for who in ((0, 1, 2) if made.groups else (0,))]
     found = []
     for changed in changes(world):
         # The same under both relations: somebody who changes an attribute is there in both tables.
         claims = {one.sensitivity(box, set(changed)) for one in (replaced, added)}
-        found.append(_claim(statement, changed, claims.pop(), moved(vectors, groups(world, changed))))
+        furthest = [moved(vectors, groups(world, changed)) for vectors in called]
+        most = tuple(max(ends) for ends in zip(*furthest, strict=True))
+        found.append(_claim(statement, changed, claims.pop(), most))
         assert not claims
+    vectors = np.vstack(called)
     found.append(_claim(statement, "replaced", replaced.sensitivity(box), moved(vectors, [np.arange(len(vectors))])))
     size = np.abs(vectors)
     there = (int(size.sum(axis=1).max()), int((size**2).sum(axis=1).max()), int(size.max()))
     return [*found, _claim(statement, "there or not", added.sensitivity(box), there)]
 
 
-def _claim(statement: str, change: Any, claim: Any, found: tuple[int, int, int]) -> Claim:
+def _claim(statement: str, change: Any, claim: Any, found: Any) -> Claim:
     return Claim(statement, change, (claim.l1, claim.l2_squared, claim.largest), found)
 
 
-def shares(world: World, made: Made, box: Box) -> np.ndarray:
-    """Return what every record adds to each cell, read by the code that ships."""
+def shares(world: World, made: Made, box: Box, who: int = 0) -> np.ndarray:
+    """Return what every record adds to each cell, read by the code that ships; `who` the records belong to."""
     table = FlatTable(world.opened, world.opened, made.schema)
+    limit = kept_groups(made.schema, made.keys, made.groups)
+    if limit is not None:
+        return kept_shares(world, made, box, limit, who)
     found = world.opened.run(clamped_shares(table.everybody(), made.schema, made.keys, [box])).to_pydict()
     roster = world.opened.run(world.opened.held(ROSTER)).to_pydict()
     who = dict(zip(roster["sfumato_number"], roster[PERSON], strict=True))
@@ -87,6 +100,28 @@ def shares(world: World, made: Made, box: Box) -> np.ndarray:
     vectors = np.zeros((len(world.records), cells), np.int64)
     for place, number in enumerate(found[PERSON]):
         vectors[who[number], found[CELL][place] if CELL in found else 0] += found[part_name(0)][place]
+    return vectors
+
+
+def kept_shares(world: World, made: Made, box: Box, limit: int, who: int) -> np.ndarray:
+    """Return what every record of somebody adds to each cell where only the first cells of a person are kept."""
+    table = FlatTable(world.opened, world.opened, made.schema)
+    rule = Basis(made.schema, 1, scale=SCALE).gauge(Boxed(made.keys, (box,))).rule
+    rows = clamped_shares(table.everybody(), made.schema, made.keys, [box], by_key=True)
+
+    def as_of_one(part: Any, *given: Any) -> Any:
+        renamed = part.mutate(sfumato_record=part[PERSON])
+        placed = ordered_groups(renamed.mutate(**{PERSON: renamed[PERSON] * 0 + who}), *given)
+        return placed.mutate(**{PERSON: placed.sfumato_record}).drop("sfumato_record")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(view, "ordered_groups", as_of_one)
+        kept = View(table, made.schema.values, rule)._first_cells(rows, made.keys, limit, hidden=())
+    found = world.opened.run(kept.mutate(**{CELL: cell_index(kept, made.schema, made.keys)})).to_pydict()
+    cells = int(np.prod([made.schema.domain(name).size for name in made.keys], dtype=int))
+    vectors = np.zeros((len(world.records), cells), np.int64)
+    for person, cell, share in zip(found[PERSON], found[CELL], found[part_name(0)], strict=True):
+        vectors[person, cell] += share
     return vectors
 
 
@@ -125,6 +160,33 @@ def test_the_table_of_exchanged_people(
     }
     listed = np.array(sorted(vectors))
     assert moved(listed, [np.arange(len(listed))])[:2] == (l1, l2_squared)
+
+
+def limited(groups: int, key: str, value: str, where: str = "", join: str = "LEFT ") -> str:
+    """Return a clamped total of which a person adds to some groups only."""
+    option = f"WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = {groups}) "
+    return f"SELECT {option}{key}, {value} FROM visits v {join}JOIN places p ON v.link = p.place{where} GROUP BY {key}"
+
+
+def limited_statements() -> Iterator[str]:
+    """Yield totals by two cells of which one is kept, and by three of which one or two are: (2, 1), (3, 1), (3, 2)."""
+    for (most, key), value, where in product(((1, "v.k = 'a'"), (2, "p.mark"), (1, "p.mark")), VALUES, FILTERS):
+        yield limited(most, key, value, where)
+
+
+def test_no_change_moves_a_total_over_some_groups_by_more_than_is_claimed(rows: World) -> None:
+    found = [one for text in list(limited_statements())[::11] for one in box_claims(rows, text)]
+    assert not [one for one in found if one.exceeded]
+    assert sum(one.attained for one in found) >= 0.5 * len(found)
+
+
+@pytest.mark.audit
+def test_all_claims_about_totals_over_some_groups(rows: World) -> None:
+    found = [one for text in limited_statements() for one in box_claims(rows, text)]
+    assert len(found) == 72 * 9
+    assert not [one for one in found if one.exceeded]
+    one_group = [one for one in found if "= 1)" in one.statement and "(0, 5)" not in one.statement]
+    assert sum(one.attained for one in one_group) >= 0.6 * len(one_group)
 
 
 # Mutants
@@ -179,6 +241,30 @@ def test_keys_of_events_taken_for_those_of_a_person_are_found(rows: World, monke
     assert _exceeded(rows, statement)
 
 
+def test_a_filter_that_exchanges_kept_groups_charged_as_one_that_does_not_is_found(
+    rows: World, monkeypatch: Any
+) -> None:
+    statement = limited(1, "p.mark", f"COUNT(*, {BOUND} (0, 1))", " WHERE v.k = 'a'")
+    assert not _exceeded(rows, statement)
+    monkeypatch.setattr(Reach, "exchanged", lambda reach: reach.within(reach.spread))
+    assert _exceeded(rows, statement)
+
+
+def test_cells_kept_by_values_that_are_there_are_found(rows: World, monkeypatch: Any) -> None:
+    """Whether a value is missing must not decide which cells of a person count."""
+    statement = limited(1, "v.k = 'a'", f"SUM(v.x, {BOUND} (1, 3))")
+    assert not _exceeded(rows, statement)
+
+    plain = clamped_shares
+
+    def there(shares: Any, *given: Any, **more: Any) -> Any:
+        found = plain(shares, *given, **more)
+        return found.filter(found[part_name(0)] != 0)
+
+    monkeypatch.setitem(globals(), "clamped_shares", there)
+    assert _exceeded(rows, statement)
+
+
 def _schema(world: World, statement: str) -> Any:
     database = world.opened.database
     return Made.of(Select(statement).canonical(database).statement, database).schema
@@ -211,7 +297,7 @@ def test_what_was_planned_before_anything_is_charged_is_what_runs(rows: World, m
     """Building a query costs more than running it, so it is built once; numbers of people likewise."""
     database, built = rows.opened.database, []
     plain = view.clamped_shares
-    monkeypatch.setattr(view, "clamped_shares", lambda *given: built.append(1) or plain(*given))
+    monkeypatch.setattr(view, "clamped_shares", lambda *given, **more: built.append(1) or plain(*given, **more))
     for statement in (
         f"SELECT k, SUM(x, {BOUND} (0, 2)), COUNT(*, {BOUND} (0, 2)) FROM visits GROUP BY k",
         "SELECT k, COUNT(DISTINCT id) FROM visits GROUP BY k",
@@ -234,3 +320,25 @@ def planned_runs(world: World, monkeypatch: Any, prepared: Any, before: list[Any
     after = prepared.gauge.read(world.opened)
     assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
     return ran
+
+
+def test_groups_of_a_person_are_limited_by_the_schema_too() -> None:
+    visits = Schema({"k": integers(0, 2)}, person="id", rows_per_person=9, groups_per_person=1)
+    rows = pa.table({"id": [1, 1, 1, 2, None], "k": [0, 1, 2, 1, 2]})
+    with sf.curate({"visits": rows}, Database({"visits": visits}), Pure(10**9)) as curator:
+        for what in (f"COUNT(*, {BOUND} (0, 1))", "COUNT(DISTINCT id)"):
+            found = curator.sql(f"SELECT k, {what} AS n FROM visits GROUP BY k", spend=Pure(10**7))
+            assert sum(found.frame["n"]) == 2
+            assert any("at most 1 of their groups" in note for note in found.notes)
+        wider = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 2) k, COUNT(*, {BOUND} (0, 1)) AS n"
+        assert sum(curator.sql(f"{wider} FROM visits GROUP BY k", spend=Pure(10**7)).frame["n"]) == 3
+    assert Database.from_toml(Database({"visits": visits}).to_toml()) == Database({"visits": visits})
+
+
+def test_a_limit_on_groups_that_the_plan_forgets_is_caught(rows: World, monkeypatch: Any) -> None:
+    asked = limited(1, "p.mark", f"COUNT(*, {BOUND} (0, 1))")
+    Select(asked).canonical(rows.opened.database)
+    monkeypatch.setattr(plans, "groups_of", lambda options, keys: None)
+    selects.compiled.cache_clear()
+    with pytest.raises(CertificationError):
+        Select(asked).canonical(rows.opened.database)

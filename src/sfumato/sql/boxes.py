@@ -48,12 +48,18 @@ class NamedBox:
 
 
 def plan_boxes(
-    boxes: Sequence[NamedBox], basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate
+    boxes: Sequence[NamedBox],
+    basis: Basis,
+    spend: Bound,
+    keys: tuple[str, ...],
+    where: Predicate,
+    *,
+    groups: int | None = None,
 ) -> Prepared:
     """Return what runs for some clamped totals over all cells of the keys; the spend is split over those that cost."""
     size = number_of_cells(basis.schema, keys, "declare the labels of the keys")
     cells = all_cells(basis.schema, keys)
-    gauge = basis.gauge(Boxed(keys, tuple(one.box for one in boxes), where))
+    gauge = basis.gauge(Boxed(keys, tuple(one.box for one in boxes), where, groups))
     moves = [Moves.of(gauge, one.box, one.step) for one in boxes]
     share = gauge.priced(spend).split(max(1, sum(not one.free for one in moves)))
     totals = [noisy_total(share, one, size) for one in moves]

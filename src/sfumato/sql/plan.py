@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -13,6 +13,7 @@ from sfumato.sql.canonical import Names, canonical
 from sfumato.sql.charged import Reader, check_charged, conjuncts
 from sfumato.sql.days import with_days
 from sfumato.sql.narrowing import narrowed
+from sfumato.sql.options import GROUPS, groups_of, printed_groups
 from sfumato.sql.scope import Per, Scope, Written, bare, given, open_scope, with_condition
 from sfumato.sql.typing import Leaves, typed
 from sfumato.table.database import Database
@@ -69,6 +70,8 @@ class Plan:
     source: str
     keys: tuple[Expression, ...]
     totals: tuple[Total, ...]
+    groups: int | None = None
+    """In how many groups a person counts at most, as written; None where nothing is."""
 
     @property
     def found(self) -> bool:
@@ -88,7 +91,7 @@ class Plan:
         pers = _with({per.name: per for per in self.pers})
         where = "" if self.flat.where is None else f" WHERE {self.flat.where.text}"
         keys = f" GROUP BY {', '.join(key.text for key in self.keys)}" if self.keys else ""
-        return f"{pers}SELECT {items} FROM {self.source}{where}{keys}"
+        return f"{pers}SELECT {printed_groups(self.groups)}{items} FROM {self.source}{where}{keys}"
 
 
 def _with(pers: Mapping[str, Per]) -> str:
@@ -123,16 +126,42 @@ def plan_of(statement: tree.Statement, database: Database, *, days: bool = False
     for node in aggregates_of(select):
         total = _total(node, scope, passing)
         found[total.text] = total
-    plan = Plan(tuple(pers.values()), flat, scope.source, keys, tuple(found.values()))
+    groups = groups_of(select.options, select.keys)
+    if groups is not None:
+        _check_limited(found.values(), keys)
+    plan = Plan(tuple(pers.values()), flat, scope.source, keys, tuple(found.values()), groups)
     written_items = [canonical(node, scope_names(scope)) for node in (*_written_keys(select), *aggregates_of(select))]
     _check_canonical(
         plan.text(),
-        _with(pers) + _as_written(list(dict.fromkeys(written_items)), select.where, _written_keys(select), scope),
+        _with(pers)
+        + _as_written(
+            list(dict.fromkeys(written_items)), select.where, _written_keys(select), scope, _written_groups(select)
+        ),
     )
     reader = Reader(source, scope, {name: per.written for name, per in pers.items()})
     written = reader.presence(select.where) | reader.reads((*aggregates_of(select), *_written_keys(select)))
     check_charged(plan.reads, written, frozenset(database.attributes))
     return plan, scope
+
+
+def _written_groups(select: tree.Select) -> str:
+    """Return the options that change what is read, in canonical form from the tree alone."""
+    found = [
+        f"{option.name.text.lower()} = {printed_number(read_number(option.value.text))}"
+        for option in select.options
+        if option.name.text.lower() == GROUPS and isinstance(option.value, tree.Number)
+    ]
+    return f"WITH DIFFERENTIAL_PRIVACY OPTIONS ({', '.join(found)}) " if found else ""
+
+
+def _check_limited(totals: Iterable[Total], keys: Sequence[Expression]) -> None:
+    """Refuse a limit on groups beside totals of weighed rows, which are bounded by the rows of a person."""
+    for total in totals:
+        if total.bounds is None and not total.distinct and listable(keys):
+            raise ParameterError(
+                f"{GROUPS} keeps some groups of a person, and {total.text} weighs all of their rows; write bounds: "
+                "SUM(x, contribution_bounds_per_group => (0, 500)), or leave the option out."
+            )
 
 
 def _dated(where: tree.Expression | None, scope: Scope, days: bool) -> tree.Expression | None:
@@ -233,14 +262,18 @@ def _together(parts: Sequence[tree.Expression]) -> tree.Expression | None:
 
 
 def _as_written(
-    items: Sequence[str], where: tree.Expression | None, keys: Sequence[tree.Expression], scope: Scope
+    items: Sequence[str],
+    where: tree.Expression | None,
+    keys: Sequence[tree.Expression],
+    scope: Scope,
+    options: str = "",
 ) -> str:
     """Return a select in canonical form from its tree; its FROM is compared by itself, because order is free there."""
     names = scope_names(scope)
     whole = _together(_conditions(where, scope))
     condition = "" if whole is None else f" WHERE {canonical(whole, names)}"
     by = f" GROUP BY {', '.join(canonical(key, names) for key in keys)}" if keys else ""
-    return f"SELECT {', '.join(items)} FROM {scope.source}{condition}{by}"
+    return f"SELECT {options}{', '.join(items)} FROM {scope.source}{condition}{by}"
 
 
 def _columns(scope: Scope) -> Leaves:

@@ -18,6 +18,7 @@ from sfumato.privacy import Bound
 from sfumato.questions.quantiles.question import Quantiles
 from sfumato.sql.boxes import NamedBox, plan_boxes
 from sfumato.sql.formulas import Formula, SumOfMean, formula
+from sfumato.sql.options import GROUPS
 from sfumato.sql.plan import Plan, Total, boxed, plan_of
 from sfumato.sql.scope import bare
 from sfumato.table import measure
@@ -64,7 +65,7 @@ class Select(Question):
         if made.kind == "people":
             return _plan_people(made, inner, spend)
         if made.kind == "boxes":
-            return plan_boxes(made.boxes, inner, spend, made.keys, made.schema.where)
+            return plan_boxes(made.boxes, inner, spend, made.keys, made.schema.where, groups=made.groups)
         aggregates = [one.aggregate for one in made.formulas]
         if made.kind == "found":
             return plan_found(aggregates, inner, spend, made.keys, made.schema.where)
@@ -106,6 +107,8 @@ class Made:
     chances_of_texts: tuple[Fraction, ...] = ()
     """The probability of each quantile, in the order of the texts."""
     boxes: tuple[NamedBox, ...] = ()
+    groups: int | None = None
+    """In how many groups a person counts at most, by the statement or by the schema."""
 
     @classmethod
     def of(cls, statement: str, database: Database) -> Made:
@@ -225,15 +228,25 @@ def _made(statement: str, database: Database) -> Made:
             named[value.text] = f"value_{len(named) + 1}"
             values[named[value.text]] = value
     schema = FlatSchema.of(plan.flat, values, database.attributes, plan.text(), rules_of(plan, totals, database))
+    groups = groups_kept(plan, database)
     if kind == "quantiles":
         chances = tuple(Fraction(1, 2) if total.chance is None else total.chance for total in totals)
         return Made(kind, schema, keys, (), tuple(sorted(set(chances))), tuple(total.text for total in totals), chances)
     if kind == "boxes":
         boxes = tuple(_box(total, named, schema) for total in totals)
-        return Made(kind, schema, keys, (), (), tuple(total.text for total in totals), boxes=boxes)
+        texts = tuple(total.text for total in totals)
+        return Made(kind, schema, keys, (), (), texts, boxes=boxes, groups=groups)
     averaged = {value.text for total in totals if total.function == "AVG" and (value := total.value) is not None}
     formulas = () if kind == "people" else tuple(_formula(total, named, averaged) for total in totals)
-    return Made(kind, schema, keys, formulas, (), tuple(total.text for total in totals))
+    return Made(kind, schema, keys, formulas, (), tuple(total.text for total in totals), groups=groups)
+
+
+def groups_kept(plan: Plan, database: Database) -> int | None:
+    """Return in how many groups a person counts at most: as written, or as the schema of the events says."""
+    anchor = plan.flat.anchor
+    if plan.groups is not None or anchor.kind != "event":
+        return plan.groups
+    return database.private[anchor.table].groups_per_person
 
 
 def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[str, ...]:
@@ -246,6 +259,9 @@ def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[s
         found.append("What a person adds to a group is clamped to the bounds written; how much that cuts is unknown.")
     elif not flat.everybody:
         found.append(weighed_rows(flat.rows_per_person, flat.anchor.table))
+    kept = groups_kept(plan, database)
+    if kept is not None and plan.keys and any(total.distinct or total.bounds is not None for total in totals):
+        found.append(f"A person counts in at most {kept} of their groups, in a keyed order; what is cut is unknown.")
     if flat.everybody and flat.anchor.kind == "people" and database.people_table is not None:
         found.append("A person who has more than one row counts as one row in which every cell is missing.")
     if plan.pers:
@@ -303,7 +319,8 @@ def _check_alone(statement: str) -> None:
     """Refuse what a question alone would drop: what is computed afterwards belongs to `curator.sql`."""
     parsed = parse_statement(statement)
     select = parsed.select
-    after = select.having or select.order or select.limit or select.options or parsed.explain
+    priced = [option for option in select.options if option.name.text.lower() != GROUPS]
+    after = select.having or select.order or select.limit or priced or parsed.explain
     if after or isinstance(select.source, tree.Inner):
         raise ParameterError("A Select is keys and aggregates alone; ask a statement with more in it by curator.sql.")
     keys = {printed(bare(key)) for key in select.keys}
@@ -327,7 +344,7 @@ def _formula(total: Total, named: Mapping[str, str], averaged: set[str]) -> Form
 def _plan_people(made: Made, basis: Basis, spend: Bound) -> Prepared:
     size = number_of_cells(basis.schema, made.keys, "declare the labels of the keys")
     cells = all_cells(basis.schema, made.keys)
-    gauge = basis.gauge(measure.People(made.keys, made.schema.where))
+    gauge = basis.gauge(measure.People(made.keys, made.schema.where, made.groups))
     total = noisy_total(gauge.priced(spend), Moves.of(gauge), size)
 
     def arrange(found: Any) -> tuple[Any, ...]:

@@ -93,6 +93,17 @@ class Reach:
         )
 
 
+def kept_groups(schema: Schema, keys: Sequence[str], groups: int | None) -> int | None:
+    """Return how many groups of a person are kept where that cuts some; None where all that a person can have are.
+
+    Sensitivity and reading ask here, so that they agree on when a choice among groups is made.
+    """
+    if groups is None or not keys or schema.one_cell_each(keys):
+        return None
+    sizes = [schema.domain(name).size for name in keys]
+    return groups if None in sizes or groups < prod(size or 1 for size in sizes) else None
+
+
 def box_moved(
     schema: Schema,
     keys: Sequence[str],
@@ -101,10 +112,16 @@ def box_moved(
     changed: frozenset[str] | None,
     *,
     replaced: bool,
+    groups: int | None = None,
 ) -> Sensitivity:
-    """Return how far the cells of a clamped total move; `changed` is None for the whole person."""
+    """Return how far the cells of a clamped total move; `changed` is None for the whole person.
+
+    Where only some `groups` of a person are kept, a row that enters or leaves may exchange them for others.
+    """
     cells = prod(schema.domain(name).size or 1 for name in keys)
-    reach = Reach(1 if schema.one_cell_each(keys) else cells, cells, *box.ends)
+    kept = kept_groups(schema, keys, groups)
+    most = cells if kept is None else kept
+    reach = Reach(1 if schema.one_cell_each(keys) else most, cells, *box.ends)
     if where == NO_ROW:
         return reach.within(0)
     if changed is None and not replaced:
@@ -122,7 +139,10 @@ def box_moved(
     if touched(name for name in keys if schema.domain(name).size != 1):
         return reach.exchanged()
     value = box.part.column is not None and touched([box.part.column])
-    if touched(columns(where)) or (value and vanishes):
+    enters = touched(columns(where))
+    if enters and kept is not None:
+        return reach.exchanged()
+    if enters or (value and vanishes):
         return reach.within(reach.spread)
     return reach.within(high - low if value else 0)
 
@@ -150,10 +170,19 @@ def from_halves(high: Any, low: Any, ends: Any) -> Any:
     return ibis.cases((carried < least, outer[0]), (carried > most, outer[1]), else_=whole)
 
 
-def clamped_shares(rows: ir.Table, schema: Schema, keys: Sequence[str], boxes: Sequence[Box]) -> ir.Table:
-    """Return one row for each person and cell: the place of the cell, and what the person adds to each total there."""
-    cell = cell_index(rows, schema, keys)
-    groups = {PERSON: rows[PERSON]} | ({} if cell is None else {CELL: cell})
+def clamped_shares(
+    rows: ir.Table, schema: Schema, keys: Sequence[str], boxes: Sequence[Box], *, by_key: bool = False
+) -> ir.Table:
+    """Return one row for each person and cell: the place of the cell, and what the person adds to each total there.
+
+    With `by_key` the keys stand there in place of the place, so that groups can be told apart that nobody can list. A
+    cell with rows is there also if what the person adds is missing, so that no value decides which cells there are.
+    """
+    groups = {PERSON: rows[PERSON]}
+    if by_key:
+        groups |= {name: rows[name] for name in keys}
+    elif (cell := cell_index(rows, schema, keys)) is not None:
+        groups |= {CELL: cell}
     if schema.row_key == ():
         # One row a person is their share; where there is no person column all rows are called alike.
         return rows.select(**groups, **{part_name(at): _of_row(rows, box, schema) for at, box in enumerate(boxes)})

@@ -186,10 +186,14 @@ class Gauge:
         replaced = self.relation is REPLACE_ONE
         if isinstance(self.measure, Boxed):
             assert isinstance(part, Box)
-            return box_moved(self.schema, self.measure.keys, self.measure.where, part, names, replaced=replaced)
+            measure = self.measure
+            return box_moved(
+                self.schema, measure.keys, measure.where, part, names, replaced=replaced, groups=measure.groups
+            )
         assert isinstance(part, Part)
         if isinstance(self.measure, People):
-            return people_moved(self.schema, self.measure.keys, self.measure.where, names, replaced=replaced)
+            people = self.measure
+            return people_moved(self.schema, people.keys, people.where, names, replaced=replaced, groups=people.groups)
         shape = self._shape(part)
         if names is None:
             return person_replaced(shape) if replaced else person_there_or_not(shape)

@@ -174,6 +174,8 @@ class People(Measure):
 
     keys: tuple[str, ...] = ()
     where: Predicate = EVERY_ROW
+    groups: int | None = None
+    """In how many groups a person counts at most; None for what the schema says."""
 
     def columns(self) -> frozenset[str]:
         """Return keys and the columns of the filter."""
@@ -181,7 +183,7 @@ class People(Measure):
 
     def query(self, view: View) -> list[Any]:
         """Return one array over the cells, or one integer."""
-        found = view.people_in(self.keys, self.where)
+        found = view.people_in(self.keys, self.where, self.groups)
         return [found if self.keys else int(found)]
 
 
@@ -192,6 +194,8 @@ class Boxed(Measure):
     keys: tuple[str, ...]
     boxes: tuple[Box, ...]
     where: Predicate = EVERY_ROW
+    groups: int | None = None
+    """To how many cells a person adds at most; None for all."""
 
     def columns(self) -> frozenset[str]:
         """Return keys, columns that are added up, and those of the filter."""
@@ -199,7 +203,7 @@ class Boxed(Measure):
 
     def query(self, view: View) -> list[Any]:
         """Return an array over the cells for each total; without keys one integer for each."""
-        found = view.boxed(self.keys, self.boxes, self.where)
+        found = view.boxed(self.keys, self.boxes, self.where, self.groups)
         return found if self.keys else [int(array) for array in found]
 
 

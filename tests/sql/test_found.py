@@ -54,6 +54,13 @@ def test_towns_of_many_are_found_and_towns_of_one_are_not(curator: Any) -> None:
     )
 
 
+def test_explain_says_from_where_on_groups_are_found(curator: Any) -> None:
+    asked = "SELECT town, COUNT(*) AS n, SUM(age) AS s FROM people GROUP BY town"
+    told = curator.explain(asked, spend=Approximate(1, 1e-6))
+    assert set(told.noise) == {"count", "sum of people.age"} and all(told.noise.values())
+    assert any(rule.startswith("Groups are found whose number of people") for rule in told.rules)
+
+
 def test_conditions_decide_who_is_in_a_group_and_are_charged(curator: Any) -> None:
     per = "WITH p AS (SELECT id, MAX(cost) AS most FROM visits WHERE note = 'x' GROUP BY id) "
     asked = per + "SELECT town, COUNT(*) AS n FROM people JOIN p ON p.id = people.id WHERE age > 3 GROUP BY town"

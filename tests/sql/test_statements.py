@@ -466,6 +466,24 @@ def test_explain_costs_nothing_and_reads_nothing(curator: Any) -> None:
     assert curator.remaining() == before
 
 
+def test_explain_says_what_bounds_save_and_how_far_quantiles_are_off(curator: Any) -> None:
+    told = curator.explain(f"SELECT kind, SUM(cost, {BOUND} (0, 30)) FROM visits GROUP BY kind", spend=Pure(1))
+    ((name, clamped),) = told.noise.items()
+    plain = curator.explain("SELECT kind, SUM(cost) FROM visits GROUP BY kind", spend=Pure(1))
+    assert told.weighed == {name: plain.noise["sum of visits.cost"]} and clamped < told.weighed[name]
+    assert f"Median noise of {name}: {clamped:.6g}; without bounds, of weighed rows: {told.weighed[name]:.6g}." in str(
+        told
+    )
+    per = "WITH p AS (SELECT patient, LEAST(SUM(cost), 50) AS s FROM visits GROUP BY patient) "
+    ranks = curator.explain(f"{per}SELECT MEDIAN(s) AS m FROM p", spend=Pure(1))
+    assert ranks.noise == {} and list(ranks.ranks) == ["MEDIAN(p.s)"] and ranks.ranks["MEDIAN(p.s)"] > 0
+    assert "MEDIAN(p.s) is expected to be at most about" in str(ranks)
+    # A clamp is printed as what it does: what is missing stays missing.
+    assert "CASE WHEN SUM(visits.cost) > 50 THEN 50 ELSE SUM(visits.cost) END AS s" in ranks.sql
+    assert any("keep a missing value missing" in rule for rule in ranks.rules)
+    assert curator.explain(f"{per}SELECT SUM(s) FROM p", spend=Pure(1)).weighed == {}
+
+
 def test_explain_asks_the_engine_nothing(curator: Any, monkeypatch: Any) -> None:
     from sfumato.table.data import Table
     from sfumato.table.gauge import Gauge

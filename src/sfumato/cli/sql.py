@@ -103,6 +103,7 @@ def _show(found: Any, together: bool, out: Path | None, as_json: bool) -> None:
             "costs": found.costs,
             "noise": found.noise,
         }
+        facts |= {"noise_without_bounds": found.weighed, "rank_errors": found.ranks}
         facts |= {"rules": list(found.rules), "free": list(found.free), "stored": found.stored}
         emit(facts, lambda: str(found), as_json)
         return

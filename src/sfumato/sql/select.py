@@ -150,6 +150,10 @@ class Made:
         (error, *_) = self._quantiles().interval(released, confidence)["rank error"]
         return dict.fromkeys(self.texts, error)
 
+    def expected_rank_error(self, basis: Basis, spend: Bound) -> float:
+        """Return by how many ranks the quantiles are expected to be off at most; from public numbers alone."""
+        return self._quantiles().expected(basis, spend).size
+
     def _quantiles(self) -> Quantiles:
         return Quantiles("value_1", self.chances, self.schema.where)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations, product
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -18,6 +19,7 @@ from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.sql import plan as plans
 from sfumato.sql import select as selects
 from sfumato.sql.select import Made, Select
+from sfumato.sql.statement import read_statement
 from sfumato.table import boxes, gauge, view
 from sfumato.table.bounding import ordered_groups
 from sfumato.table.boxes import Box, Reach, clamped_shares, kept_groups
@@ -342,3 +344,50 @@ def test_a_limit_on_groups_that_the_plan_forgets_is_caught(rows: World, monkeypa
     selects.compiled.cache_clear()
     with pytest.raises(CertificationError):
         Select(asked).canonical(rows.opened.database)
+
+
+PAIRS = {
+    "SELECT id, k, LEAST(SUM(x), 4) AS s FROM visits WHERE x > 1 GROUP BY id, k": f"SUM(visits.x, {BOUND} (2, 4))",
+    "SELECT id, k, GREATEST(LEAST(SUM(x - 2), 1), -1) AS s FROM visits GROUP BY id, k": f"SUM(x - 2, {BOUND} (-1, 1))",
+    "SELECT id, k, SUM(x - 2) AS s FROM visits GROUP BY id, k": f"SUM(x - 2, {BOUND} (-2, 2))",
+    "SELECT id, k, COUNT(*) AS s FROM visits GROUP BY id, k": f"COUNT(*, {BOUND} (1, 2))",
+    "SELECT id, k, COUNT(x) AS s FROM visits GROUP BY id, k": f"COUNT(x, {BOUND} (0, 2))",
+    "SELECT id, k, LEAST(COUNT(*) FILTER (WHERE x = 3), 1) AS s FROM visits GROUP BY id, k": (
+        f"COUNT(*, {BOUND} (0, 1)) FILTER (WHERE x = 3)"
+    ),
+}
+
+
+@pytest.mark.parametrize("inside", PAIRS)
+def test_a_table_by_person_and_group_is_totals_with_bounds(rows: World, inside: str) -> None:
+    """One statement under two spellings: it is one question, and costs and says the same."""
+    database, option = rows.opened.database, "WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = 1) "
+    where = " WHERE x > 1" if "WHERE x > 1" in inside else ""
+    for more in ("", option):
+        spelled = f"WITH per AS ({inside}) SELECT {more}k, SUM(s) FROM per GROUP BY k"
+        bounds = f"SELECT {more}k, {PAIRS[inside]} FROM visits{where} GROUP BY k"
+        assert Select(spelled).canonical(database) == Select(bounds).canonical(database)
+    counted = Select(f"WITH per AS ({inside}) SELECT k, COUNT(*) FROM per GROUP BY k").canonical(database)
+    assert counted == Select(f"SELECT k, COUNT(DISTINCT id) FROM visits{where} GROUP BY k").canonical(database)
+
+
+def test_what_both_spellings_read_is_what_the_engine_says(rows: World) -> None:
+    """Per person and kind at most 4 of the sums above 1; the engine is asked the statement as it was written."""
+    spelled = (
+        "WITH per AS (SELECT id, k, LEAST(SUM(x), 4) AS s FROM visits WHERE x > 1 GROUP BY id, k) "
+        "SELECT k, SUM(s) AS paid, COUNT(*) AS people FROM per GROUP BY k"
+    )
+    visits = [(person, *row) for person, (_, record) in enumerate(rows.records) for row in record]
+    engine = duckdb.connect()
+    engine.execute("CREATE TABLE visits (id INT, k TEXT, x INT, link INT)")
+    engine.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", visits)
+    database = rows.opened.database
+    found: dict[str, list[int]] = {}
+    for select in read_statement(spelled, database).selects:
+        prepared = select.canonical(database).prepare(Basis(database, len(rows.records)), Pure(1))
+        for array in prepared.gauge.read(rows.opened):
+            for label, number in zip("ab", array, strict=False):
+                found.setdefault(label, []).append(int(number))
+    assert {k: sorted(more) for k, *more in engine.execute(spelled).fetchall()} == {
+        k: sorted(numbers) for k, numbers in found.items()
+    }

@@ -104,7 +104,7 @@ def plan_of(statement: tree.Statement, database: Database, *, days: bool = False
     With `days` a text that WHERE compares with a column of dates is written as DATE; stored statements are read as
     they are.
     """
-    pers = _pers(statement.tables, database, days)
+    pers = resolved_pers(statement.tables, database, days)
     select = innermost(statement.select)
     assert isinstance(select.source, tree.Source)
     scope = open_scope(select.source, database, pers)
@@ -122,7 +122,7 @@ def plan_of(statement: tree.Statement, database: Database, *, days: bool = False
             "one row each; declare the labels, group by coarser values, or make one row a person in WITH."
         )
     found: dict[str, Total] = {}
-    passing = _conditions(select.where, scope)
+    passing = conditions_of(select.where, scope)
     for node in aggregates_of(select):
         total = _total(node, scope, passing)
         found[total.text] = total
@@ -245,14 +245,14 @@ def _followed(join: Joined, scope: Scope) -> str:
     return " = ".join(sorted(f"{printed_name(side)}.{printed_name(name)}" for side, name in ends))
 
 
-def _conditions(node: tree.Expression | None, scope: Scope) -> list[tree.Expression]:
+def conditions_of(node: tree.Expression | None, scope: Scope) -> list[tree.Expression]:
     """Return what all rows pass: WHERE, and what stands beside a link in ON."""
     return [*scope.extra, *([] if node is None else [node])]
 
 
 def _where(node: tree.Expression | None, scope: Scope) -> Expression | None:
-    whole = _together(_conditions(node, scope))
-    return None if whole is None else typed(whole, _columns(scope))
+    whole = _together(conditions_of(node, scope))
+    return None if whole is None else typed(whole, column_leaves(scope))
 
 
 def _together(parts: Sequence[tree.Expression]) -> tree.Expression | None:
@@ -270,13 +270,14 @@ def _as_written(
 ) -> str:
     """Return a select in canonical form from its tree; its FROM is compared by itself, because order is free there."""
     names = scope_names(scope)
-    whole = _together(_conditions(where, scope))
+    whole = _together(conditions_of(where, scope))
     condition = "" if whole is None else f" WHERE {canonical(whole, names)}"
     by = f" GROUP BY {', '.join(canonical(key, names) for key in keys)}" if keys else ""
     return f"SELECT {options}{', '.join(items)} FROM {scope.source}{condition}{by}"
 
 
-def _columns(scope: Scope) -> Leaves:
+def column_leaves(scope: Scope) -> Leaves:
+    """Return what stands for itself in the rows of a scope: its columns."""
     return lambda node: scope.expression(node) if isinstance(node, tree.Column) else None
 
 
@@ -308,7 +309,7 @@ def _key(node: tree.Expression, select: tree.Select, scope: Scope) -> Expression
             "One row a person is a row about a person, also in a sub-query; group by it inside WITH and aggregate the "
             "result: WITH per AS (SELECT … GROUP BY person) SELECT AVG(m) FROM per."
         )
-    key = typed(node, _columns(scope))
+    key = typed(node, column_leaves(scope))
     if key.kind == "time":
         raise ParameterError(f"The values of {key.text} cannot be listed; declare labels, or bins, of it.")
     return key
@@ -326,12 +327,12 @@ def _total(node: tree.Aggregate, scope: Scope, passing: Sequence[tree.Expression
         end = "0.99" if node.function == "MAX" else "0.01"
         each = " of one value a person, made in WITH" if scope.flat is not None and not scope.flat.everybody else ""
         raise ParameterError(f"The end of the values is one person's; write QUANTILE_CONT(x, {end}){each}.")
-    where = None if node.where is None else typed(node.where, _columns(scope))
+    where = None if node.where is None else typed(node.where, column_leaves(scope))
     if where is not None and where.kind != "truth":
         raise ParameterError(f"{where.text} is no condition; write a comparison.")
     if node.distinct:
         return _people(node, scope, where)
-    of = None if node.of is None else narrowed(node.of, passing, scope, _columns(scope))
+    of = None if node.of is None else narrowed(node.of, passing, scope, column_leaves(scope))
     chance = None if node.chance is None else read_number(node.chance.text)
     if (
         of is not None
@@ -398,7 +399,8 @@ def _people(node: tree.Aggregate, scope: Scope, where: Expression | None) -> Tot
 # Tables of one row a person
 
 
-def _pers(written: Sequence[tree.Per], database: Database, days: bool) -> dict[str, Per]:
+def resolved_pers(written: Sequence[tree.Per], database: Database, days: bool) -> dict[str, Per]:
+    """Return the tables of WITH by their names, each resolved with those before it."""
     if len(written) > MOST_WITHS:
         raise ParameterError(f"A statement has at most {MOST_WITHS} tables of WITH; write fewer.")
     found: dict[str, Per] = {}
@@ -435,7 +437,7 @@ def _per(name: str, node: tree.Per, database: Database, pers: Mapping[str, Per],
             person = called
             texts.append(canonical(item.of, scope_names(scope)) + _as(called))
             continue
-        value = typed(item.of, _person_leaves(scope, flat, parts, _conditions(node.where, scope)))
+        value = typed(item.of, _person_leaves(scope, flat, parts, conditions_of(node.where, scope)))
         if called.casefold() in {one.casefold() for one in items}:
             raise ParameterError(f"Two things are called {called}; rename the output.")
         items[called] = value
@@ -482,8 +484,8 @@ def _person_leaves(
             raise ParameterError(
                 f"{node.function} is not known inside WITH; write COUNT, SUM, AVG, MIN, MAX or MEDIAN."
             )
-        of = None if node.of is None else narrowed(node.of, passing, scope, _columns(scope))
-        where = None if node.where is None else typed(node.where, _columns(scope))
+        of = None if node.of is None else narrowed(node.of, passing, scope, column_leaves(scope))
+        where = None if node.where is None else typed(node.where, column_leaves(scope))
         if node.distinct and of is not None and of.kind in ONLY_COMPARED and where is not None:
             raise ParameterError(f"{of.text} is counted as distinct in all rows; write the condition in WHERE.")
         value = of if where is None else filtered(of, where)

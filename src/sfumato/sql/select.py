@@ -17,6 +17,7 @@ from sfumato.grammar import parse_statement, printed, tree
 from sfumato.privacy import Bound
 from sfumato.questions.quantiles.question import Quantiles
 from sfumato.sql.boxes import NamedBox, plan_boxes
+from sfumato.sql.by_group import understood
 from sfumato.sql.formulas import Formula, SumOfMean, formula
 from sfumato.sql.options import GROUPS
 from sfumato.sql.plan import Plan, Total, boxed, plan_of
@@ -187,7 +188,7 @@ def _labelled(one: Formula) -> Any:
 @lru_cache(maxsize=256)
 def compiled(statement: str, database: Database) -> Plan:
     """Return the plan of a statement."""
-    return plan_of(parse_statement(statement), database)[0]
+    return plan_of(understood(statement, database), database)[0]
 
 
 def parts_of(plan: Plan) -> list[tuple[str, tuple[Total, ...]]]:

@@ -354,6 +354,8 @@ STATEMENTS |= {
     "box, one group": f"{FIRST.format(1)}COUNT(*, {BOUND} (0, 1)) FROM visits GROUP BY kind",
     "box, two groups": f"{FIRST.format(2)}SUM(cost + 2, {BOUND} (0, 3)) FROM visits GROUP BY kind",
     "box, one group, where": f"{FIRST.format(1)}COUNT(*, {BOUND} (0, 1)) FROM visits WHERE cost <= 0.5 GROUP BY kind",
+    "found, of events": f"{FIRST.format(2).replace('kind', 'note')}COUNT(DISTINCT id), SUM(cost + 2, {BOUND} (0, 3)) "
+    "FROM visits WHERE kind = 'a' GROUP BY note",
     "persons, one group": f"{FIRST.format(1)}COUNT(DISTINCT id) FROM visits GROUP BY kind",
 }
 OF_PEOPLE = {

@@ -53,6 +53,7 @@ LOOSE = {
     "per median": "depends on no attribute, and is charged to all of them (reaches 0; of one event each, all are 1)",
     "box, two groups": "two of three kinds: nobody here changes from two to two of which one is another (reaches 1/2)",
     "box, one group, where": "a cost empties the kind that is kept and fills no other at once (reaches 1/2)",
+    "found, of events": "nobody here is in two groups of the kind with the largest number each (reaches 1/4)",
     "visits": "depends on no attribute, and is charged to all of them",
     "found where": "the key is the value, so that who leaves the group of 2 enters that of 1 (reaches 1/2)",
     "events with per": "where one event counts nobody passes `v > 1`, so that nothing moves at all (reaches 0)",

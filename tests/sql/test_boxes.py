@@ -25,7 +25,7 @@ from sfumato.table.bounding import ordered_groups
 from sfumato.table.boxes import Box, Reach, clamped_shares, kept_groups
 from sfumato.table.database import Database
 from sfumato.table.gauge import Basis
-from sfumato.table.measure import Boxed
+from sfumato.table.measure import Boxed, FoundBoxes
 from sfumato.table.own import ROSTER, FlatTable, open_database
 from sfumato.table.repair import PERSON
 from sfumato.table.schema import Schema
@@ -225,7 +225,7 @@ def test_an_attribute_charged_as_a_person_who_comes_or_goes_is_found(rows: World
     statement = f"SELECT SUM(x - 2, {BOUND} (-1, 1)) FROM visits GROUP BY k = 'a'"
     assert not _exceeded(rows, statement)
     plain = boxes.box_moved
-    monkeypatch.setattr(gauge, "box_moved", lambda *given, replaced: plain(*given[:4], None, replaced=False))
+    monkeypatch.setattr(gauge, "box_moved", lambda *given, **_: plain(*given[:4], None, replaced=False))
     assert _exceeded(rows, statement)
 
 
@@ -391,3 +391,23 @@ def test_what_both_spellings_read_is_what_the_engine_says(rows: World) -> None:
     assert {k: sorted(more) for k, *more in engine.execute(spelled).fetchall()} == {
         k: sorted(numbers) for k, numbers in found.items()
     }
+
+
+def test_groups_that_are_found_move_no_further_than_is_claimed(rows: World) -> None:
+    """What a person adds to the first of their groups is the same, be the keys listed or found."""
+    for statement in list(limited_statements())[::17]:
+        database = rows.opened.database
+        made = Made.of(Select(statement).canonical(database).statement, database)
+        (box,) = (one.box for one in made.boxes)
+        measure = FoundBoxes(made.keys, (box,), made.schema.where, made.groups)
+        vectors = shares(rows, made, box)
+        everybody = [np.arange(len(vectors))]
+        for relation in (REPLACE_ONE, ADD_REMOVE):
+            found = Basis(made.schema, len(vectors), relation, scale=SCALE).gauge(measure)
+            for changed in changes(rows):
+                one = _claim(
+                    statement, changed, found.sensitivity(box, set(changed)), moved(vectors, groups(rows, changed))
+                )
+                assert not one.exceeded
+        replaced = Basis(made.schema, len(vectors), scale=SCALE).gauge(measure).sensitivity(box)
+        assert not _claim(statement, "replaced", replaced, moved(vectors, everybody)).exceeded

@@ -19,7 +19,7 @@ from sfumato.show.views import View, Viewed, readable
 from sfumato.sql.select import Made, Select, compiled
 from sfumato.sql.spelled import clamps_in, spelled_out
 from sfumato.sql.statement import Statement
-from sfumato.table.measure import Boxed, Found, Ordered, People, Totals
+from sfumato.table.measure import Boxed, Found, FoundBoxes, Ordered, People, Totals
 from sfumato.table.statistics import sizes
 
 HALF = Fraction(1, 2)
@@ -136,8 +136,9 @@ def _without_bounds(select: Select, statement: Statement, prepared: Prepared, sp
 def _parts(prepared: Prepared) -> tuple[NoisyPart, ...]:
     """Return the totals that would be released, with the laws of their noise; no data are read, all numbers are 0."""
     measure = prepared.gauge.measure
-    if isinstance(measure, Found):
-        nothing = [np.zeros(0, np.int64) for _ in measure.parts[1:]]
+    if isinstance(measure, (Found, FoundBoxes)):
+        totals = measure.parts[1:] if isinstance(measure, Found) else measure.boxes
+        nothing = [np.zeros(0, np.int64) for _ in totals]
         return prepared.finish(((), (), *nothing)).parts
     if isinstance(measure, Ordered) or not isinstance(measure, (Totals, People, Boxed)):
         return ()

@@ -115,18 +115,14 @@ def plan_of(statement: tree.Statement, database: Database, *, days: bool = False
     keys = tuple(_key(key, select, scope) for key in select.keys)
     if len({key.text for key in keys}) != len(keys):
         raise ParameterError("The same key is there twice in GROUP BY; write it once.")
-    if not listable(keys) and not flat.everybody:
-        listed = ", ".join(key.text for key in keys)
-        raise ParameterError(
-            f"There are too many possible values of {listed} to list them all, and groups are found among people with "
-            "one row each; declare the labels, group by coarser values, or make one row a person in WITH."
-        )
     found: dict[str, Total] = {}
     passing = conditions_of(select.where, scope)
     for node in aggregates_of(select):
         total = _total(node, scope, passing)
         found[total.text] = total
     groups = groups_of(select.options, select.keys)
+    if not listable(keys) and not flat.everybody:
+        _check_found(found.values(), keys, flat, groups or database.private[flat.anchor.table].groups_per_person)
     if groups is not None:
         _check_limited(found.values(), keys)
     plan = Plan(tuple(pers.values()), flat, scope.source, keys, tuple(found.values()), groups)
@@ -162,6 +158,23 @@ def _check_limited(totals: Iterable[Total], keys: Sequence[Expression]) -> None:
                 f"{GROUPS} keeps some groups of a person, and {total.text} weighs all of their rows; write bounds: "
                 "SUM(x, contribution_bounds_per_group => (0, 500)), or leave the option out."
             )
+
+
+def _check_found(totals: Iterable[Total], keys: Sequence[Expression], flat: Flat, groups: int | None) -> None:
+    """Refuse groups of events that nobody can list where rows would be weighed, or people be in any number of them."""
+    listed = ", ".join(key.text for key in keys)
+    if any(total.bounds is None and not total.distinct for total in totals):
+        raise ParameterError(
+            f"There are too many possible values of {listed} to list them all, and groups are found among people with "
+            "one row each, or for numbers with bounds; write COUNT(DISTINCT person) or SUM(x, "
+            "contribution_bounds_per_group => (0, 500)), declare the labels, or make one row a person in WITH."
+        )
+    sides = {column.split(".", 1)[0] for key in keys for column in key.columns}
+    if groups is None and not sides <= flat.of_persons:
+        raise ParameterError(
+            f"Somebody may be in any number of groups by {listed}; write WITH DIFFERENTIAL_PRIVACY "
+            f"OPTIONS({GROUPS} = 3) after SELECT, or groups_per_person in the schema."
+        )
 
 
 def _dated(where: tree.Expression | None, scope: Scope, days: bool) -> tree.Expression | None:

@@ -16,7 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.grammar import parse_statement, printed, tree
 from sfumato.privacy import Bound
 from sfumato.questions.quantiles.question import Quantiles
-from sfumato.sql.boxes import NamedBox, plan_boxes
+from sfumato.sql.boxes import NamedBox, plan_boxes, plan_found_boxes
 from sfumato.sql.by_group import understood
 from sfumato.sql.formulas import Formula, SumOfMean, formula
 from sfumato.sql.options import GROUPS
@@ -65,6 +65,10 @@ class Select(Question):
             return made._quantiles().plan(inner, spend)
         if made.kind == "people":
             return _plan_people(made, inner, spend)
+        if made.kind == "found_boxes":
+            boxes = tuple(one.box for one in made.boxes)
+            found = measure.FoundBoxes(made.keys, boxes, made.schema.where, made.groups)
+            return plan_found_boxes(made.boxes, inner, spend, found)
         if made.kind == "boxes":
             return plan_boxes(made.boxes, inner, spend, made.keys, made.schema.where, groups=made.groups)
         aggregates = [one.aggregate for one in made.formulas]
@@ -122,9 +126,10 @@ class Made:
             found = dict(released.cells)
             return {text: (found[chance],) for text, chance in zip(self.texts, self.chances_of_texts, strict=True)}
         if self.kind == "people":
-            return {self.texts[0]: tuple(Count().shown(value) for value in released.parts[0].values())}
-        if self.kind == "boxes":
-            return {box.name: box.shown(released) for box in self.boxes}
+            return {self.texts[0]: _people_of(released)}
+        if self.kind in ("boxes", "found_boxes"):
+            clamped = {box.name: box.shown(released) for box in self.boxes}
+            return {text: clamped[text] if text in clamped else _people_of(released) for text in self.texts}
         shown = table_of(released, [_labelled(one) for one in self.formulas])
         return {one.text: shown.columns[one.text] for one in self.formulas}
 
@@ -133,12 +138,10 @@ class Made:
         if self.kind == "quantiles":
             return {}
         if self.kind == "people":
-            pairs = [
-                Count().between(released.parts[0].between(cell, confidence)) for cell in range(len(released.cells))
-            ]
-            return {self.texts[0]: (tuple(low for low, _ in pairs), tuple(high for _, high in pairs))}
-        if self.kind == "boxes":
-            return {box.name: box.between(released, confidence) for box in self.boxes}
+            return {self.texts[0]: _people_between(released, confidence)}
+        if self.kind in ("boxes", "found_boxes"):
+            ends = {box.name: box.between(released, confidence) for box in self.boxes}
+            return {text: ends[text] if text in ends else _people_between(released, confidence) for text in self.texts}
         shown = table_between(released, [_labelled(one) for one in self.formulas], confidence)
         return {
             one.text: (shown.columns[f"{one.text}, low"], shown.columns[f"{one.text}, high"]) for one in self.formulas
@@ -169,6 +172,16 @@ class Made:
         averages = [one for one in self.formulas if not isinstance(one.aggregate, SumOfMean)]
         found = [(one.text, unknown_cells((one.aggregate,), released)) for one in averages]
         return {text: marks for text, marked in found for marks in marked.values()}
+
+
+def _people_of(released: Released) -> tuple[int | float, ...]:
+    """Return the number of people in every cell, which is the first of what was released."""
+    return tuple(Count().shown(value) for value in released.parts[0].values())
+
+
+def _people_between(released: Released, confidence: Fraction) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    pairs = [Count().between(released.parts[0].between(cell, confidence)) for cell in range(len(released.cells))]
+    return tuple(low for low, _ in pairs), tuple(high for _, high in pairs)
 
 
 class _Labelled:
@@ -207,6 +220,8 @@ def parts_of(plan: Plan) -> list[tuple[str, tuple[Total, ...]]]:
         groups.setdefault(kind, []).append(total)
     if not groups:
         raise ParameterError("Rows are not released; write aggregates, or GROUP BY x with COUNT(*).")
+    if plan.found and not plan.flat.everybody:
+        return [("found_boxes", plan.totals)]
     if plan.found:
         if set(groups) != {"totals"}:
             raise ParameterError(
@@ -237,8 +252,8 @@ def _made(statement: str, database: Database) -> Made:
     if kind == "quantiles":
         chances = tuple(Fraction(1, 2) if total.chance is None else total.chance for total in totals)
         return Made(kind, schema, keys, (), tuple(sorted(set(chances))), tuple(total.text for total in totals), chances)
-    if kind == "boxes":
-        boxes = tuple(_box(total, named, schema) for total in totals)
+    if kind in ("boxes", "found_boxes"):
+        boxes = tuple(_box(total, named, schema) for total in totals if total.bounds is not None)
         texts = tuple(total.text for total in totals)
         return Made(kind, schema, keys, (), (), texts, boxes=boxes, groups=groups)
     averaged = {value.text for total in totals if total.function == "AVG" and (value := total.value) is not None}

@@ -147,6 +147,27 @@ def box_moved(
     return reach.within(high - low if value else 0)
 
 
+def found_box_moved(
+    schema: Schema, measured: Sequence[str], box: Box, changed: frozenset[str] | None, *, replaced: bool, groups: int
+) -> Sensitivity:
+    """Return how far clamped totals of groups that are found in the data move; `measured` is all that they read.
+
+    Texts are cut to their bytes after a person's groups are chosen, so that several of them may become one: what a
+    person adds to one cell is then up to g times as much, and only the sum over all cells is as for listed keys. A
+    changed attribute is charged as an exchanged person, whatever it decides.
+    """
+    low, high = box.ends
+    size, spread = max(abs(low), abs(high)), max(high, 0) - min(low, 0)
+    still = changed is not None and schema.reads(measured).isdisjoint(changed)
+    if still or not size:
+        return Sensitivity(Fraction(0), Fraction(0), Fraction(0), 0)
+    if changed is None and not replaced:
+        each = Fraction(groups * size)
+        return Sensitivity(each, each**2, each, groups)
+    both = groups**2 * max(2 * size**2, spread**2)
+    return Sensitivity(Fraction(2 * groups * size), Fraction(both), Fraction(groups * spread), 2 * groups)
+
+
 # Inside an engine
 
 

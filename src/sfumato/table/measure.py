@@ -19,7 +19,8 @@ from sfumato.table.boxes import Box
 from sfumato.table.marginals import Binned
 from sfumato.table.predicate import EVERY_ROW, Predicate
 from sfumato.table.predicate import columns as predicate_columns
-from sfumato.table.sparse import Sparse, sparse_totals
+from sfumato.table.schema import Schema
+from sfumato.table.sparse import Sparse, sparse_shares, sparse_totals
 from sfumato.table.statistics import COUNT, Part
 from sfumato.table.view import View
 
@@ -205,6 +206,25 @@ class Boxed(Measure):
         """Return an array over the cells for each total; without keys one integer for each."""
         found = view.boxed(self.keys, self.boxes, self.where, self.groups)
         return found if self.keys else [int(array) for array in found]
+
+
+@dataclass(frozen=True)
+class FoundBoxes(Boxed):
+    """For keys that nobody can list: the cells that occur, the people in each, and clamped totals beside their number.
+
+    Of every person the first `groups` cells count; where the keys are the person's there is one.
+    """
+
+    whole: ClassVar[bool] = True
+
+    def query(self, view: View) -> Any:
+        """Return people and totals of every cell that occurs, by its codes."""
+        return sparse_shares(view, self.keys, self.boxes, self.where, most_groups(view.table.schema, self))
+
+
+def most_groups(schema: Schema, measure: Boxed) -> int:
+    """Return in how many groups a person counts at most where the groups are found."""
+    return 1 if schema.one_cell_each(measure.keys) else (measure.groups or 1)
 
 
 def _columns(keys: Sequence[str], parts: Sequence[Part], where: Predicate) -> frozenset[str]:

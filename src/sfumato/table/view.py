@@ -220,6 +220,26 @@ class View:
             self.table.forget(kept)
         return [dense(answer, name, shape) for name in names]
 
+    def shares_found(self, keys: tuple[str, ...], boxes: Sequence[Box], where: Any, groups: int) -> Any:
+        """Return the Arrow answer of people and clamped totals by cell, for keys that nobody can list.
+
+        All cells of a person with a row that passes are ordered, and the first of them count.
+        """
+        schema = self.table.schema
+        predicate = read_where(where, schema)
+        self._check({*keys, *columns(predicate), *(box.part.column for box in boxes if box.part.column)})
+        rows = self.table.everybody()
+        if predicate != EVERY_ROW:
+            rows = rows.filter(expression(predicate, rows, schema))
+        kept = self._first_cells(clamped_shares(rows, schema, keys, boxes, by_key=True), keys, groups)
+        # The first total is the number of people, and then come those of the boxes.
+        shares = {part_name(place + 1): kept[part_name(place)] for place in range(len(boxes))}
+        largest = [max(abs(box.low), abs(box.high)) for box in boxes]
+        counted = {part_name(0): kept.count()} | totals(kept, shares, largest)
+        answer = self.table.run(_grouped(kept, {name: kept[name] for name in keys}, counted))
+        self.table.forget(kept)
+        return answer
+
     def distribution(self, column: str, where: Any = None) -> tuple[Any, Any]:
         """Return the codes of a column that occur, sorted, and the count of each in units of 1/scale.
 

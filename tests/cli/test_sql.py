@@ -129,3 +129,21 @@ def test_of_one_table_the_file_may_stand_before_its_schema(tmp_path: Path) -> No
     assert [json.loads(one.output)["reused"] for one in found] == [False, True, True]
     twice = CliRunner().invoke(app, ["sql", *named, text, "--data", named[0], *paid])
     assert twice.exit_code == 2 and "written once" in twice.output
+
+
+def test_a_database_is_checked_for_rows_of_nobody_and_links_that_lead_nowhere(place: Path) -> None:
+    visits = {"patient": [1, 1, 3, 7, None], "cost": [2.5, 900.0, None, 1.0, 1.0]}
+    pq.write_table(pa.table(visits), place / "visits.parquet")
+    given = ["check", str(place / "clinic.toml"), "--data", f"towns={place / 'towns.csv'}"]
+    told = CliRunner().invoke(app, [*given, "--json"])
+    assert told.exit_code == 0, told.output
+    found = json.loads(told.output)
+    assert found["people"] == 3 and "protects nobody" in found["notice"]
+    assert found["tables"]["patients"]["links_that_lead_nowhere"] == {"town": 1}
+    told_visits = found["tables"]["visits"]
+    assert told_visits["rows_without_person"] == 1 and told_visits["rows_of_people_outside_the_roster"] == 1
+    assert told_visits["columns"] == [{"name": "cost", "missing": 1, "outside": 1}]
+    shown = CliRunner().invoke(app, given).output
+    assert "1 rows are of people outside of the roster." in shown and "1 rows lead nowhere by town." in shown
+    alone = CliRunner().invoke(app, ["check", str(place / "visits.parquet")])
+    assert alone.exit_code == 2 and "against its schema" in alone.output

@@ -168,14 +168,23 @@ def _bracketed(node: object) -> str:
 
 
 def test_precedence_is_that_of_the_engine() -> None:
+    _compared(5, 300)
+
+
+@pytest.mark.audit
+def test_precedence_of_many_expressions_is_that_of_the_engine() -> None:
+    _compared(6, 5_000)
+
+
+def _compared(seed: int, many: int) -> None:
     import duckdb
 
-    rng = random.Random(5)
+    rng = random.Random(seed)
     connection = duckdb.connect()
     connection.execute(
         "CREATE TABLE t AS SELECT * FROM (VALUES (1, 2), (3, NULL), (-2, 5), (0, 0), (NULL, 1)) AS v(x, y)"
     )
-    for _ in range(300):
+    for _ in range(many):
         left, right, other = (_expression(rng, rng.randrange(4))[0] for _ in range(3))
         text = f"NOT {left} < {right} AND {other} > 1 OR {right} = {other}"
         full = _bracketed(parse_condition(text))

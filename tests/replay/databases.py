@@ -349,6 +349,15 @@ STATEMENTS |= {
     + "SELECT v + 0.0000001, COUNT(*), SUM(v) FROM per GROUP BY v + 0.0000001",
     "box present": f"SELECT COUNT(cost, {BOUND} (0, 1)) FROM visits",
 }
+FIRST = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = {}) kind, "
+STATEMENTS |= {
+    "box, one group": f"{FIRST.format(1)}COUNT(*, {BOUND} (0, 1)) FROM visits GROUP BY kind",
+    "box, two groups": f"{FIRST.format(2)}SUM(cost + 2, {BOUND} (0, 3)) FROM visits GROUP BY kind",
+    "box, one group, where": f"{FIRST.format(1)}COUNT(*, {BOUND} (0, 1)) FROM visits WHERE cost <= 0.5 GROUP BY kind",
+    "found, of events": f"{FIRST.format(2).replace('kind', 'note')}COUNT(DISTINCT id), SUM(cost + 2, {BOUND} (0, 3)) "
+    "FROM visits WHERE kind = 'a' GROUP BY note",
+    "persons, one group": f"{FIRST.format(1)}COUNT(DISTINCT id) FROM visits GROUP BY kind",
+}
 OF_PEOPLE = {
     "box by sex": f"SELECT sex, COUNT(*, {BOUND} (0, 1)) FROM visits JOIN people ON visits.id = people.id GROUP BY sex",
     "people": "SELECT COUNT(*) FROM people",

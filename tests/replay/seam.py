@@ -142,11 +142,11 @@ def remembering() -> Iterator[None]:
             kept[query] = ask(view, keys, measures, where, as_cells=as_cells)
         return kept[query]
 
-    def people_once(view: View, keys: Any, where: Any = None) -> Any:
+    def people_once(view: View, keys: Any, where: Any = None, groups: int | None = None) -> Any:
         kept = view.table.__dict__.setdefault("replayed", {})
-        query = ("people", view.rule, view.columns, tuple(keys), read_where(where, view.table.schema))
+        query = ("people", view.rule, view.columns, tuple(keys), read_where(where, view.table.schema), groups)
         if query not in kept:
-            kept[query] = counted(view, keys, where)
+            kept[query] = counted(view, keys, where, groups)
         return kept[query]
 
     with pytest.MonkeyPatch.context() as patch:

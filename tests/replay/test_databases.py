@@ -45,11 +45,15 @@ FEW = (
 ASKED = (
     "visits", "sum by kind", "join drops", "left sum", "left present", "persons", "per where", "per clamped", "people",
     "people by sex", "left per", "left per missing", "texts", "box", "box by kind",
+    "box, one group", "persons, one group",
 )  # fmt: skip
 LOOSE = {
     "expression": "hulls of CASE: no cell goes from one end to the other by the condition alone (reaches 5/6)",
     "filter": "a condition of FILTER moves M, and a value that may be missing is charged s (reaches M/s = 2/3)",
     "per median": "depends on no attribute, and is charged to all of them (reaches 0; of one event each, all are 1)",
+    "box, two groups": "two of three kinds: nobody here changes from two to two of which one is another (reaches 1/2)",
+    "box, one group, where": "a cost empties the kind that is kept and fills no other at once (reaches 1/2)",
+    "found, of events": "nobody here is in two groups of the kind with the largest number each (reaches 1/4)",
     "visits": "depends on no attribute, and is charged to all of them",
     "found where": "the key is the value, so that who leaves the group of 2 enters that of 1 (reaches 1/2)",
     "events with per": "where one event counts nobody passes `v > 1`, so that nothing moves at all (reaches 0)",
@@ -124,6 +128,16 @@ def test_any_two_people_of_a_random_database_are_within_what_is_stated(seed):
 
 
 # Mutants of what is claimed
+
+
+def test_groups_kept_by_the_number_of_a_person_are_found(monkeypatch):
+    """Numbers depend on who else is there: then one person decides which groups of all others count."""
+    with opened(
+        WORLDS["two events"], 3, lambda name: name in ("without h", "without p", "g comes", "with m")
+    ) as tables:
+        assert not broken(tables, "box, one group", ADD_REMOVE)
+        monkeypatch.setattr(OpenDatabase, "by_id", lambda database, rows: rows)
+        assert broken(tables, "box, one group", ADD_REMOVE)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,8 @@ ROWS = {
     "where": f"SELECT SUM(v.x) {PLACES.format('')} WHERE p.mark = 'p'",
     "box": f"SELECT SUM(x, {BOUND} (1, 3)) FROM visits",
     "box by kind": f"SELECT k = 'a', COUNT(*, {BOUND} (0, 1)) FROM visits GROUP BY k = 'a'",
+    "box, one kind": "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = 1) k = 'a', "
+    f"COUNT(*, {BOUND} (0, 1)) FROM visits GROUP BY k = 'a'",
 }
 PEOPLE = {
     "with visits": PER.format("COUNT(*)", "") + "SELECT COUNT(*) FROM per",
@@ -195,6 +197,11 @@ MUTANTS: dict[str, tuple[str, Relation, Callable[[Any], None]]] = {
         "left, missing",
         REPLACE_ONE,
         lambda patch: patch.setattr(Part, "may_be_missing", lambda part, schema: False),
+    ),
+    "kept groups that never change": (
+        "box, one kind",
+        REPLACE_ONE,
+        lambda patch: patch.setattr(boxes.Reach, "exchanged", lambda reach: reach.within(reach.spread)),
     ),
     "a clamp that is forgotten": ("box by kind", REPLACE_ONE, lambda patch: _one_cell(patch)),
 }

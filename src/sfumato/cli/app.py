@@ -12,7 +12,7 @@ from sfumato.cli.books import ledger_app
 from sfumato.cli.evidence import evidence_command
 from sfumato.cli.fair import fair_app
 from sfumato.cli.local import local_app
-from sfumato.cli.options import Charged, Commands, Data, Json, SchemaPath, Table
+from sfumato.cli.options import Charged, Commands, Data, Json, Table
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.publishing import publish_app
 from sfumato.cli.reports import report_command
@@ -103,25 +103,40 @@ def start(
 
 @app.command()
 @guarded
-def check(data: Data, schema: SchemaPath, table: Table = None, as_json: Json = False) -> None:
-    """Count the cells that a schema repairs: for the curator's eyes, outside of every promise."""
-    from sfumato.cli.checking import NOTICE, check_table
-    from sfumato.show import table as draw
+def check(
+    data: Annotated[str, typer.Argument(help="A file or address of data; of a database, its TOML or JSON.")],
+    schema: Annotated[Path | None, typer.Argument(help="The public schema; none after a database.")] = None,
+    table: Table = None,
+    sources: Annotated[
+        list[str] | None, typer.Option("--data", help="Where a table of a database is, as visits=visits.parquet.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Count the cells that a schema repairs: for the curator's eyes, outside of every promise.
+
+    Of a database also the rows of people outside of the roster, and links that lead nowhere: sfumato check clinic.toml.
+    """
+    from sfumato.cli.checking import NOTICE, check_database, check_table, told_of
+    from sfumato.cli.sql import sources_of
+    from sfumato.errors import ParameterError
+    from sfumato.table.database import Database, load
     from sfumato.table.schema import Schema
 
+    if schema is None:
+        place = Path(data)
+        database = load(place) if place.suffix.lower() in (".toml", ".json") else None
+        if not isinstance(database, Database):
+            raise ParameterError("A table is checked against its schema; write sfumato check people.csv people.toml.")
+        with watched("Counting cells"):
+            checked = check_database(sources_of(place, database, sources or []), database)
+        emit(checked.to_json(), lambda: checked.text(database), as_json)
+        return
+    if sources:
+        raise ParameterError("--data names the tables of a database; write sfumato check clinic.toml --data visits=….")
     described = Schema.load(schema)
     with watched("Counting cells"):
         found = check_table(data, described, table)
-
-    def text() -> str:
-        rows = [[column.name, str(column.missing), str(column.outside)] for column in found.columns]
-        drawn = draw("Cells that are repaired", ["column", "missing or unreadable", "outside its domain"], rows)
-        people = f"{found.rows} rows, {found.nobody} of them without a person; {found.people} people"
-        crowded = f"{found.crowded} of them with more than {described.rows_per_person} rows"
-        keys = f" {found.repeated} rows have the row key of another row of the same person." if found.repeated else ""
-        return f"{NOTICE}\n\n{people}, {crowded}.{keys}\n\n{drawn.text()}"
-
-    emit(found.to_json(), text, as_json)
+    emit(found.to_json(), lambda: f"{NOTICE}\n\n{told_of(found, described.rows_per_person)}", as_json)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,10 @@ from sfumato.domain import Booleans, Categories, Dates, Domain, FixedPoint, Inte
 from sfumato.domain.calendar import DATE_TEXT
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.table.cells import written_number
+from sfumato.table.database import Database
+from sfumato.table.flat import LINK
 from sfumato.table.moments import moment_code, written_day
+from sfumato.table.own import open_database
 from sfumato.table.reading import readable
 from sfumato.table.repair import check_columns
 from sfumato.table.schema import Schema
@@ -51,15 +55,87 @@ class Check:
         }
 
 
-def check_table(data: Any, schema: Schema, table: str | None = None) -> Check:
-    """Count what the schema would repair, cell by cell, and who has more rows than count."""
-    opened = open_source(data, table=table)
+def check_table(data: Any, schema: Schema, table: str | None = None, *, among: str | None = None) -> Check:
+    """Count what the schema would repair, cell by cell, and who has more rows than count.
+
+    `among` is the name of the table where one source may hold several of a database.
+    """
+    opened = open_source(data, table=table, among=among)
     try:
         opened = readable(opened, schema)
         check_columns(opened.table, schema, opened.kind)
         return _counted(opened.table, schema)
     finally:
         opened.close()
+
+
+@dataclass(frozen=True)
+class CheckedTable:
+    """What a database does to one of its private tables."""
+
+    check: Check
+    strangers: int
+    """Rows of people who are not in the people table: they belong to nobody."""
+    links: dict[str, int]
+    """Of every link, how many rows that belong to somebody lead nowhere, or have no cell there."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object."""
+        told = {name: value for name, value in self.check.to_json().items() if name != "notice"}
+        return {**told, "rows_of_people_outside_the_roster": self.strangers, "links_that_lead_nowhere": self.links}
+
+
+@dataclass(frozen=True)
+class CheckedDatabase:
+    """What a database does to its tables."""
+
+    people: int
+    tables: dict[str, CheckedTable]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object."""
+        tables = {name: one.to_json() for name, one in self.tables.items()}
+        return {"notice": NOTICE, "people": self.people, "tables": tables}
+
+    def text(self, database: Database) -> str:
+        """Return the same for people."""
+        lines = [NOTICE, f"{self.people} people in the roster."]
+        for name, one in self.tables.items():
+            told = [f"{name}: {told_of(one.check, database.private[name].rows_per_person)}"]
+            told += [f"{one.strangers} rows are of people outside of the roster."] if one.strangers else []
+            told += [f"{count} rows lead nowhere by {link}." for link, count in one.links.items() if count]
+            lines.append("\n".join(told))
+        return "\n\n".join(lines)
+
+
+def told_of(found: Check, rows_per_person: int) -> str:
+    """Return what was counted in one table for people."""
+    from sfumato.show import table as draw
+
+    rows = [[column.name, str(column.missing), str(column.outside)] for column in found.columns]
+    drawn = draw("Cells that are repaired", ["column", "missing or unreadable", "outside its domain"], rows)
+    people = f"{found.rows} rows, {found.nobody} of them without a person; {found.people} people"
+    crowded = f"{found.crowded} of them with more than {rows_per_person} rows"
+    keys = f" {found.repeated} rows have the row key of another row of the same person." if found.repeated else ""
+    return f"{people}, {crowded}.{keys}\n\n{drawn.text()}"
+
+
+def check_database(sources: Mapping[str, Any], database: Database) -> CheckedDatabase:
+    """Count what is repaired in every private table, whose rows belong to nobody, and which links lead nowhere."""
+    opened = open_database(sources, database)
+    with opened:
+        found: dict[str, CheckedTable] = {}
+        for name, schema in database.private.items():
+            check = check_table(sources[name], schema, among=name)
+            held = opened.held(name)
+            links = {link: held[LINK + link].isnull().sum() for link in database.links_of(name)}
+            counted = opened.run(held.aggregate(rows=held.count(), **links)).to_pylist()[0]
+            # In the people table a person is one row, however many there were; in the others every row is somebody's.
+            people = name == database.people_table
+            strangers = 0 if people else check.rows - check.nobody - int(counted["rows"])
+            nowhere = {link: int(counted[link] or 0) for link in links}
+            found[name] = CheckedTable(check, strangers, nowhere)
+        return CheckedDatabase(opened.people, found)
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def sql_command(
     _check_out(out, force)
     described = load(schema)
     bound = None if spend is None else read_bound(spend)
-    sources = _sources(schema, described, data)
+    sources = sources_of(schema, described, data)
     with Ledger(ledger, schema=described.fingerprint, private=private, keep_head=keep_head) as book:
         with watched("Working"):
             curator = curate(sources, described, ledger=book, snapshot=snapshot, same_data=same_data)
@@ -111,6 +111,7 @@ def _show(found: Any, together: bool, out: Path | None, as_json: bool) -> None:
             "costs": found.costs,
             "noise": found.noise,
         }
+        facts |= {"noise_without_bounds": found.weighed, "rank_errors": found.ranks}
         facts |= {"rules": list(found.rules), "free": list(found.free), "stored": found.stored}
         emit(facts, lambda: str(found), as_json)
         return
@@ -158,7 +159,8 @@ def _text(statement: str | None, file: Path | None) -> str:
         raise ParameterError(f"The statement {str(file)!r} cannot be read ({type(error).__name__}).") from None
 
 
-def _sources(path: Path, described: Any, data: list[str]) -> Any:
+def sources_of(path: Path, described: Any, data: list[str]) -> Any:
+    """Return where the tables of a database are: as its file says, or as it is written after --data."""
     from sfumato.table.database import Database, sources_in
 
     if not isinstance(described, Database):

@@ -160,4 +160,4 @@ def explain_sql(curator: Curator, text: str, spend: Bound | None, analyst: str |
     asked = planned(curator.basis, list(statement.selects), require_bound(bound))
     stored = planned(curator.basis, asked_as(curator, statement, bound), bound)
     seen = weighed(curator.ledger, curator.basis, stored, bound, curator.table.snapshot, analyst=analyst)
-    return explained(statement, asked, seen.text, seen.free)
+    return explained(statement, asked, seen.text, seen.free, bound)

@@ -142,15 +142,9 @@ class _Parser:
             )
         self._take("GROUP")
         self._take("BY")
-        key = self.column()
-        if self._sees(","):
-            raise ParameterError(
-                f"The table {name.text!r} of WITH is grouped by the person alone. A column that belongs to the person "
-                "becomes a number: write MAX(CASE WHEN sex = 'F' THEN 1 ELSE 0 END) AS f among what is selected, with "
-                "your own column and value."
-            )
+        key, *groups = self._listed(self.column)
         self._take(")")
-        return tree.Per(name, items, source, where, key)
+        return tree.Per(name, items, source, where, key, tuple(groups))
 
     def select(self) -> tree.Select:
         self._take("SELECT")

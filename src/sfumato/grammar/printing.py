@@ -113,7 +113,8 @@ def _select(node: tree.Select) -> str:
 
 
 def _per(node: tree.Per) -> str:
-    return f"{printed(node.name)} AS (SELECT {_listed(node.items)}{_clauses(node)} GROUP BY {printed(node.key)})"
+    keys = _listed((node.key, *node.groups))
+    return f"{printed(node.name)} AS (SELECT {_listed(node.items)}{_clauses(node)} GROUP BY {keys})"
 
 
 def _statement(node: tree.Statement) -> str:

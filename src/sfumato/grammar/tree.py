@@ -262,13 +262,14 @@ class Select:
 
 @dataclass(frozen=True)
 class Per:
-    """A table of WITH: one row a person."""
+    """A table of WITH: one row a person, or one for each person and group."""
 
     name: Name
     items: tuple[Item, ...]
     source: Source
     where: Expression | None
     key: Column
+    groups: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,14 @@ from sfumato.ask.question import flat
 from sfumato.privacy import Bound
 from sfumato.table.boxes import Box
 from sfumato.table.gauge import Basis
-from sfumato.table.measure import Boxed
+from sfumato.table.measure import Boxed, FoundBoxes, most_groups
 from sfumato.table.predicate import Predicate
+from sfumato.table.sparse import Sparse
 from sfumato.table.statistics import Power
 from sfumato.totals.aggregates import Count, plain
+from sfumato.totals.found_keys import FoundGroups, on_grid
 from sfumato.totals.noisy import Moves, noisy_total
+from sfumato.totals.private_keys import stable_histogram
 from sfumato.totals.totals import all_cells, number_of_cells
 
 
@@ -48,12 +51,18 @@ class NamedBox:
 
 
 def plan_boxes(
-    boxes: Sequence[NamedBox], basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate
+    boxes: Sequence[NamedBox],
+    basis: Basis,
+    spend: Bound,
+    keys: tuple[str, ...],
+    where: Predicate,
+    *,
+    groups: int | None = None,
 ) -> Prepared:
     """Return what runs for some clamped totals over all cells of the keys; the spend is split over those that cost."""
     size = number_of_cells(basis.schema, keys, "declare the labels of the keys")
     cells = all_cells(basis.schema, keys)
-    gauge = basis.gauge(Boxed(keys, tuple(one.box for one in boxes), where))
+    gauge = basis.gauge(Boxed(keys, tuple(one.box for one in boxes), where, groups))
     moves = [Moves.of(gauge, one.box, one.step) for one in boxes]
     share = gauge.priced(spend).split(max(1, sum(not one.free for one in moves)))
     totals = [noisy_total(share, one, size) for one in moves]
@@ -67,4 +76,35 @@ def plan_boxes(
         return Released(found, keys, cells)
 
     mechanism = Several(mechanisms=tuple(total.mechanism for total in totals), relation=basis.relation)
+    return Prepared(gauge, mechanism, finish, arrange)
+
+
+PEOPLE = "people"
+"""The number of people in a group that was found."""
+
+
+def plan_found_boxes(boxes: Sequence[NamedBox], basis: Basis, spend: Bound, measure: FoundBoxes) -> Prepared:
+    """Return what runs for clamped totals of groups that are found by how many people are in them."""
+    gauge = basis.gauge(measure)
+    moves = [Moves.of(gauge, one.box, one.step) for one in boxes]
+    share = gauge.priced(spend).split(1 + sum(not one.free for one in moves))
+    groups = most_groups(basis.schema, measure)
+    # Texts that become one when they are cut put a person into a group several times, so that all rows may be in one.
+    counts = stable_histogram(share, groups=groups, rows=groups, relation=gauge.relation, reads=gauge.charged)
+    totals = [noisy_total(share, one) for one in moves]
+    domains = [basis.schema.domain(name) for name in measure.keys]
+
+    def arrange(found: Sparse) -> Sparse:
+        drawn = (on_grid(total, values) for total, values in zip(totals, found.totals[1:], strict=True))
+        return Sparse(found.codes, (found.totals[0], *drawn))
+
+    def finish(raw: tuple[Any, ...]) -> Released:
+        published, counted, *released = raw
+        cells = tuple(tuple(d.decode(code) for d, code in zip(domains, key, strict=True)) for key in published)
+        parts = [NoisyPart(PEOPLE, counted, counts.law, threshold=counts.threshold)]
+        for one, total, values in zip(boxes, totals, released, strict=True):
+            parts.append(NoisyPart(one.name, flat(values), total.law, total.unit))
+        return Released(tuple(parts), measure.keys, cells)
+
+    mechanism = FoundGroups(counts=counts, totals=tuple(total.mechanism for total in totals))
     return Prepared(gauge, mechanism, finish, arrange)

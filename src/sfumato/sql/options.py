@@ -13,9 +13,10 @@ from sfumato.sql.scope import Scope
 from sfumato.table.where import read_number
 
 _NUMBERS = ("epsilon", "delta", "rho", "omega")
+GROUPS = "max_groups_contributed"
+MOST_GROUPS = 10**6
 _INSTEAD = {
     "max_rows_contributed": "rows_per_person is fixed by the schema",
-    "max_groups_contributed": "all groups of a person count; make one row a person in WITH to have one",
     "contribution_bounds_per_group": "write it in the aggregate: SUM(x, contribution_bounds_per_group => (0, 500))",
     "contribution_bounds_per_row": "the range of a column is fixed by the schema",
 }
@@ -32,6 +33,8 @@ def spend_of(options: Sequence[tree.Option], given: Bound | None, scope: Scope) 
         seen.add(name)
         if name == "privacy_unit_column":
             _check_unit(option, scope)
+        elif name == GROUPS:
+            continue  # no price: the plan has it
         elif name not in _NUMBERS:
             raise ParameterError(
                 f"{name} is not known here; {_INSTEAD.get(name, 'write epsilon, delta, rho or omega')}."
@@ -48,6 +51,26 @@ def spend_of(options: Sequence[tree.Option], given: Bound | None, scope: Scope) 
     if given is not None and given != written:
         raise ParameterError(f"The statement says {written!r} and spend= says {given!r}; write one of them.")
     return written
+
+
+def groups_of(options: Sequence[tree.Option], keys: Sequence[object]) -> int | None:
+    """Return in how many groups a person counts by what stands in OPTIONS, None where nothing does."""
+    found = [option.value for option in options if option.name.text.lower() == GROUPS]
+    if not found:
+        return None
+    if len(found) > 1:
+        raise ParameterError(f"{GROUPS} is there twice in OPTIONS; write it once.")
+    number = read_number(found[0].text) if isinstance(found[0], tree.Number) else Fraction(0)
+    if number.denominator != 1 or not 1 <= number <= MOST_GROUPS:
+        raise ParameterError(f"{GROUPS} is a whole number from 1 to {MOST_GROUPS}; write {GROUPS} = 2.")
+    if not keys:
+        raise ParameterError(f"{GROUPS} needs groups; write GROUP BY, or leave it out.")
+    return int(number)
+
+
+def printed_groups(groups: int | None) -> str:
+    """Return the option in canonical form, with a space after it; nothing where there is none."""
+    return "" if groups is None else f"WITH DIFFERENTIAL_PRIVACY OPTIONS ({GROUPS} = {groups}) "
 
 
 def _check_unit(option: tree.Option, scope: Scope) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -13,6 +13,7 @@ from sfumato.sql.canonical import Names, canonical
 from sfumato.sql.charged import Reader, check_charged, conjuncts
 from sfumato.sql.days import with_days
 from sfumato.sql.narrowing import narrowed
+from sfumato.sql.options import GROUPS, groups_of, printed_groups
 from sfumato.sql.scope import Per, Scope, Written, bare, given, open_scope, with_condition
 from sfumato.sql.typing import Leaves, typed
 from sfumato.table.database import Database
@@ -69,6 +70,8 @@ class Plan:
     source: str
     keys: tuple[Expression, ...]
     totals: tuple[Total, ...]
+    groups: int | None = None
+    """In how many groups a person counts at most, as written; None where nothing is."""
 
     @property
     def found(self) -> bool:
@@ -88,7 +91,7 @@ class Plan:
         pers = _with({per.name: per for per in self.pers})
         where = "" if self.flat.where is None else f" WHERE {self.flat.where.text}"
         keys = f" GROUP BY {', '.join(key.text for key in self.keys)}" if self.keys else ""
-        return f"{pers}SELECT {items} FROM {self.source}{where}{keys}"
+        return f"{pers}SELECT {printed_groups(self.groups)}{items} FROM {self.source}{where}{keys}"
 
 
 def _with(pers: Mapping[str, Per]) -> str:
@@ -101,7 +104,7 @@ def plan_of(statement: tree.Statement, database: Database, *, days: bool = False
     With `days` a text that WHERE compares with a column of dates is written as DATE; stored statements are read as
     they are.
     """
-    pers = _pers(statement.tables, database, days)
+    pers = resolved_pers(statement.tables, database, days)
     select = innermost(statement.select)
     assert isinstance(select.source, tree.Source)
     scope = open_scope(select.source, database, pers)
@@ -112,27 +115,66 @@ def plan_of(statement: tree.Statement, database: Database, *, days: bool = False
     keys = tuple(_key(key, select, scope) for key in select.keys)
     if len({key.text for key in keys}) != len(keys):
         raise ParameterError("The same key is there twice in GROUP BY; write it once.")
-    if not listable(keys) and not flat.everybody:
-        listed = ", ".join(key.text for key in keys)
-        raise ParameterError(
-            f"There are too many possible values of {listed} to list them all, and groups are found among people with "
-            "one row each; declare the labels, group by coarser values, or make one row a person in WITH."
-        )
     found: dict[str, Total] = {}
-    passing = _conditions(select.where, scope)
+    passing = conditions_of(select.where, scope)
     for node in aggregates_of(select):
         total = _total(node, scope, passing)
         found[total.text] = total
-    plan = Plan(tuple(pers.values()), flat, scope.source, keys, tuple(found.values()))
+    groups = groups_of(select.options, select.keys)
+    if not listable(keys) and not flat.everybody:
+        _check_found(found.values(), keys, flat, groups or database.private[flat.anchor.table].groups_per_person)
+    if groups is not None:
+        _check_limited(found.values(), keys)
+    plan = Plan(tuple(pers.values()), flat, scope.source, keys, tuple(found.values()), groups)
     written_items = [canonical(node, scope_names(scope)) for node in (*_written_keys(select), *aggregates_of(select))]
     _check_canonical(
         plan.text(),
-        _with(pers) + _as_written(list(dict.fromkeys(written_items)), select.where, _written_keys(select), scope),
+        _with(pers)
+        + _as_written(
+            list(dict.fromkeys(written_items)), select.where, _written_keys(select), scope, _written_groups(select)
+        ),
     )
     reader = Reader(source, scope, {name: per.written for name, per in pers.items()})
     written = reader.presence(select.where) | reader.reads((*aggregates_of(select), *_written_keys(select)))
     check_charged(plan.reads, written, frozenset(database.attributes))
     return plan, scope
+
+
+def _written_groups(select: tree.Select) -> str:
+    """Return the options that change what is read, in canonical form from the tree alone."""
+    found = [
+        f"{option.name.text.lower()} = {printed_number(read_number(option.value.text))}"
+        for option in select.options
+        if option.name.text.lower() == GROUPS and isinstance(option.value, tree.Number)
+    ]
+    return f"WITH DIFFERENTIAL_PRIVACY OPTIONS ({', '.join(found)}) " if found else ""
+
+
+def _check_limited(totals: Iterable[Total], keys: Sequence[Expression]) -> None:
+    """Refuse a limit on groups beside totals of weighed rows, which are bounded by the rows of a person."""
+    for total in totals:
+        if total.bounds is None and not total.distinct and listable(keys):
+            raise ParameterError(
+                f"{GROUPS} keeps some groups of a person, and {total.text} weighs all of their rows; write bounds: "
+                "SUM(x, contribution_bounds_per_group => (0, 500)), or leave the option out."
+            )
+
+
+def _check_found(totals: Iterable[Total], keys: Sequence[Expression], flat: Flat, groups: int | None) -> None:
+    """Refuse groups of events that nobody can list where rows would be weighed, or people be in any number of them."""
+    listed = ", ".join(key.text for key in keys)
+    if any(total.bounds is None and not total.distinct for total in totals):
+        raise ParameterError(
+            f"There are too many possible values of {listed} to list them all, and groups are found among people with "
+            "one row each, or for numbers with bounds; write COUNT(DISTINCT person) or SUM(x, "
+            "contribution_bounds_per_group => (0, 500)), declare the labels, or make one row a person in WITH."
+        )
+    sides = {column.split(".", 1)[0] for key in keys for column in key.columns}
+    if groups is None and not sides <= flat.of_persons:
+        raise ParameterError(
+            f"Somebody may be in any number of groups by {listed}; write WITH DIFFERENTIAL_PRIVACY "
+            f"OPTIONS({GROUPS} = 3) after SELECT, or groups_per_person in the schema."
+        )
 
 
 def _dated(where: tree.Expression | None, scope: Scope, days: bool) -> tree.Expression | None:
@@ -216,14 +258,14 @@ def _followed(join: Joined, scope: Scope) -> str:
     return " = ".join(sorted(f"{printed_name(side)}.{printed_name(name)}" for side, name in ends))
 
 
-def _conditions(node: tree.Expression | None, scope: Scope) -> list[tree.Expression]:
+def conditions_of(node: tree.Expression | None, scope: Scope) -> list[tree.Expression]:
     """Return what all rows pass: WHERE, and what stands beside a link in ON."""
     return [*scope.extra, *([] if node is None else [node])]
 
 
 def _where(node: tree.Expression | None, scope: Scope) -> Expression | None:
-    whole = _together(_conditions(node, scope))
-    return None if whole is None else typed(whole, _columns(scope))
+    whole = _together(conditions_of(node, scope))
+    return None if whole is None else typed(whole, column_leaves(scope))
 
 
 def _together(parts: Sequence[tree.Expression]) -> tree.Expression | None:
@@ -233,17 +275,22 @@ def _together(parts: Sequence[tree.Expression]) -> tree.Expression | None:
 
 
 def _as_written(
-    items: Sequence[str], where: tree.Expression | None, keys: Sequence[tree.Expression], scope: Scope
+    items: Sequence[str],
+    where: tree.Expression | None,
+    keys: Sequence[tree.Expression],
+    scope: Scope,
+    options: str = "",
 ) -> str:
     """Return a select in canonical form from its tree; its FROM is compared by itself, because order is free there."""
     names = scope_names(scope)
-    whole = _together(_conditions(where, scope))
+    whole = _together(conditions_of(where, scope))
     condition = "" if whole is None else f" WHERE {canonical(whole, names)}"
     by = f" GROUP BY {', '.join(canonical(key, names) for key in keys)}" if keys else ""
-    return f"SELECT {', '.join(items)} FROM {scope.source}{condition}{by}"
+    return f"SELECT {options}{', '.join(items)} FROM {scope.source}{condition}{by}"
 
 
-def _columns(scope: Scope) -> Leaves:
+def column_leaves(scope: Scope) -> Leaves:
+    """Return what stands for itself in the rows of a scope: its columns."""
     return lambda node: scope.expression(node) if isinstance(node, tree.Column) else None
 
 
@@ -275,7 +322,7 @@ def _key(node: tree.Expression, select: tree.Select, scope: Scope) -> Expression
             "One row a person is a row about a person, also in a sub-query; group by it inside WITH and aggregate the "
             "result: WITH per AS (SELECT … GROUP BY person) SELECT AVG(m) FROM per."
         )
-    key = typed(node, _columns(scope))
+    key = typed(node, column_leaves(scope))
     if key.kind == "time":
         raise ParameterError(f"The values of {key.text} cannot be listed; declare labels, or bins, of it.")
     return key
@@ -293,12 +340,12 @@ def _total(node: tree.Aggregate, scope: Scope, passing: Sequence[tree.Expression
         end = "0.99" if node.function == "MAX" else "0.01"
         each = " of one value a person, made in WITH" if scope.flat is not None and not scope.flat.everybody else ""
         raise ParameterError(f"The end of the values is one person's; write QUANTILE_CONT(x, {end}){each}.")
-    where = None if node.where is None else typed(node.where, _columns(scope))
+    where = None if node.where is None else typed(node.where, column_leaves(scope))
     if where is not None and where.kind != "truth":
         raise ParameterError(f"{where.text} is no condition; write a comparison.")
     if node.distinct:
         return _people(node, scope, where)
-    of = None if node.of is None else narrowed(node.of, passing, scope, _columns(scope))
+    of = None if node.of is None else narrowed(node.of, passing, scope, column_leaves(scope))
     chance = None if node.chance is None else read_number(node.chance.text)
     if (
         of is not None
@@ -365,7 +412,8 @@ def _people(node: tree.Aggregate, scope: Scope, where: Expression | None) -> Tot
 # Tables of one row a person
 
 
-def _pers(written: Sequence[tree.Per], database: Database, days: bool) -> dict[str, Per]:
+def resolved_pers(written: Sequence[tree.Per], database: Database, days: bool) -> dict[str, Per]:
+    """Return the tables of WITH by their names, each resolved with those before it."""
     if len(written) > MOST_WITHS:
         raise ParameterError(f"A statement has at most {MOST_WITHS} tables of WITH; write fewer.")
     found: dict[str, Per] = {}
@@ -402,7 +450,7 @@ def _per(name: str, node: tree.Per, database: Database, pers: Mapping[str, Per],
             person = called
             texts.append(canonical(item.of, scope_names(scope)) + _as(called))
             continue
-        value = typed(item.of, _person_leaves(scope, flat, parts, _conditions(node.where, scope)))
+        value = typed(item.of, _person_leaves(scope, flat, parts, conditions_of(node.where, scope)))
         if called.casefold() in {one.casefold() for one in items}:
             raise ParameterError(f"Two things are called {called}; rename the output.")
         items[called] = value
@@ -449,8 +497,8 @@ def _person_leaves(
             raise ParameterError(
                 f"{node.function} is not known inside WITH; write COUNT, SUM, AVG, MIN, MAX or MEDIAN."
             )
-        of = None if node.of is None else narrowed(node.of, passing, scope, _columns(scope))
-        where = None if node.where is None else typed(node.where, _columns(scope))
+        of = None if node.of is None else narrowed(node.of, passing, scope, column_leaves(scope))
+        where = None if node.where is None else typed(node.where, column_leaves(scope))
         if node.distinct and of is not None and of.kind in ONLY_COMPARED and where is not None:
             raise ParameterError(f"{of.text} is counted as distinct in all rows; write the condition in WHERE.")
         value = of if where is None else filtered(of, where)

@@ -16,8 +16,10 @@ from sfumato.errors import ParameterError
 from sfumato.grammar import parse_statement, printed, tree
 from sfumato.privacy import Bound
 from sfumato.questions.quantiles.question import Quantiles
-from sfumato.sql.boxes import NamedBox, plan_boxes
+from sfumato.sql.boxes import NamedBox, plan_boxes, plan_found_boxes
+from sfumato.sql.by_group import understood
 from sfumato.sql.formulas import Formula, SumOfMean, formula
+from sfumato.sql.options import GROUPS
 from sfumato.sql.plan import Plan, Total, boxed, plan_of
 from sfumato.sql.scope import bare
 from sfumato.table import measure
@@ -63,8 +65,12 @@ class Select(Question):
             return made._quantiles().plan(inner, spend)
         if made.kind == "people":
             return _plan_people(made, inner, spend)
+        if made.kind == "found_boxes":
+            boxes = tuple(one.box for one in made.boxes)
+            found = measure.FoundBoxes(made.keys, boxes, made.schema.where, made.groups)
+            return plan_found_boxes(made.boxes, inner, spend, found)
         if made.kind == "boxes":
-            return plan_boxes(made.boxes, inner, spend, made.keys, made.schema.where)
+            return plan_boxes(made.boxes, inner, spend, made.keys, made.schema.where, groups=made.groups)
         aggregates = [one.aggregate for one in made.formulas]
         if made.kind == "found":
             return plan_found(aggregates, inner, spend, made.keys, made.schema.where)
@@ -106,6 +112,8 @@ class Made:
     chances_of_texts: tuple[Fraction, ...] = ()
     """The probability of each quantile, in the order of the texts."""
     boxes: tuple[NamedBox, ...] = ()
+    groups: int | None = None
+    """In how many groups a person counts at most, by the statement or by the schema."""
 
     @classmethod
     def of(cls, statement: str, database: Database) -> Made:
@@ -118,9 +126,10 @@ class Made:
             found = dict(released.cells)
             return {text: (found[chance],) for text, chance in zip(self.texts, self.chances_of_texts, strict=True)}
         if self.kind == "people":
-            return {self.texts[0]: tuple(Count().shown(value) for value in released.parts[0].values())}
-        if self.kind == "boxes":
-            return {box.name: box.shown(released) for box in self.boxes}
+            return {self.texts[0]: _people_of(released)}
+        if self.kind in ("boxes", "found_boxes"):
+            clamped = {box.name: box.shown(released) for box in self.boxes}
+            return {text: clamped[text] if text in clamped else _people_of(released) for text in self.texts}
         shown = table_of(released, [_labelled(one) for one in self.formulas])
         return {one.text: shown.columns[one.text] for one in self.formulas}
 
@@ -129,12 +138,10 @@ class Made:
         if self.kind == "quantiles":
             return {}
         if self.kind == "people":
-            pairs = [
-                Count().between(released.parts[0].between(cell, confidence)) for cell in range(len(released.cells))
-            ]
-            return {self.texts[0]: (tuple(low for low, _ in pairs), tuple(high for _, high in pairs))}
-        if self.kind == "boxes":
-            return {box.name: box.between(released, confidence) for box in self.boxes}
+            return {self.texts[0]: _people_between(released, confidence)}
+        if self.kind in ("boxes", "found_boxes"):
+            ends = {box.name: box.between(released, confidence) for box in self.boxes}
+            return {text: ends[text] if text in ends else _people_between(released, confidence) for text in self.texts}
         shown = table_between(released, [_labelled(one) for one in self.formulas], confidence)
         return {
             one.text: (shown.columns[f"{one.text}, low"], shown.columns[f"{one.text}, high"]) for one in self.formulas
@@ -146,6 +153,10 @@ class Made:
             return {}
         (error, *_) = self._quantiles().interval(released, confidence)["rank error"]
         return dict.fromkeys(self.texts, error)
+
+    def expected_rank_error(self, basis: Basis, spend: Bound) -> float:
+        """Return by how many ranks the quantiles are expected to be off at most; from public numbers alone."""
+        return self._quantiles().expected(basis, spend).size
 
     def _quantiles(self) -> Quantiles:
         return Quantiles("value_1", self.chances, self.schema.where)
@@ -161,6 +172,16 @@ class Made:
         averages = [one for one in self.formulas if not isinstance(one.aggregate, SumOfMean)]
         found = [(one.text, unknown_cells((one.aggregate,), released)) for one in averages]
         return {text: marks for text, marked in found for marks in marked.values()}
+
+
+def _people_of(released: Released) -> tuple[int | float, ...]:
+    """Return the number of people in every cell, which is the first of what was released."""
+    return tuple(Count().shown(value) for value in released.parts[0].values())
+
+
+def _people_between(released: Released, confidence: Fraction) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    pairs = [Count().between(released.parts[0].between(cell, confidence)) for cell in range(len(released.cells))]
+    return tuple(low for low, _ in pairs), tuple(high for _, high in pairs)
 
 
 class _Labelled:
@@ -180,7 +201,7 @@ def _labelled(one: Formula) -> Any:
 @lru_cache(maxsize=256)
 def compiled(statement: str, database: Database) -> Plan:
     """Return the plan of a statement."""
-    return plan_of(parse_statement(statement), database)[0]
+    return plan_of(understood(statement, database), database)[0]
 
 
 def parts_of(plan: Plan) -> list[tuple[str, tuple[Total, ...]]]:
@@ -199,6 +220,8 @@ def parts_of(plan: Plan) -> list[tuple[str, tuple[Total, ...]]]:
         groups.setdefault(kind, []).append(total)
     if not groups:
         raise ParameterError("Rows are not released; write aggregates, or GROUP BY x with COUNT(*).")
+    if plan.found and not plan.flat.everybody:
+        return [("found_boxes", plan.totals)]
     if plan.found:
         if set(groups) != {"totals"}:
             raise ParameterError(
@@ -236,15 +259,25 @@ def _made(statement: str, database: Database) -> Made:
             named[value.text] = f"value_{len(named) + 1}"
             values[named[value.text]] = value
     schema = FlatSchema.of(plan.flat, values, database.attributes, plan.text(), rules_of(plan, totals, database))
+    groups = groups_kept(plan, database)
     if kind == "quantiles":
         chances = tuple(Fraction(1, 2) if total.chance is None else total.chance for total in totals)
         return Made(kind, schema, keys, (), tuple(sorted(set(chances))), tuple(total.text for total in totals), chances)
-    if kind == "boxes":
-        boxes = tuple(_box(total, named, schema) for total in totals)
-        return Made(kind, schema, keys, (), (), tuple(total.text for total in totals), boxes=boxes)
+    if kind in ("boxes", "found_boxes"):
+        boxes = tuple(_box(total, named, schema) for total in totals if total.bounds is not None)
+        texts = tuple(total.text for total in totals)
+        return Made(kind, schema, keys, (), (), texts, boxes=boxes, groups=groups)
     averaged = {value.text for total in totals if total.function == "AVG" and (value := total.value) is not None}
     formulas = () if kind == "people" else tuple(_formula(total, named, averaged) for total in totals)
-    return Made(kind, schema, keys, formulas, (), tuple(total.text for total in totals))
+    return Made(kind, schema, keys, formulas, (), tuple(total.text for total in totals), groups=groups)
+
+
+def groups_kept(plan: Plan, database: Database) -> int | None:
+    """Return in how many groups a person counts at most: as written, or as the schema of the events says."""
+    anchor = plan.flat.anchor
+    if plan.groups is not None or anchor.kind != "event":
+        return plan.groups
+    return database.private[anchor.table].groups_per_person
 
 
 def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[str, ...]:
@@ -257,6 +290,9 @@ def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[s
         found.append("What a person adds to a group is clamped to the bounds written; how much that cuts is unknown.")
     elif not flat.everybody:
         found.append(weighed_rows(flat.rows_per_person, flat.anchor.table))
+    kept = groups_kept(plan, database)
+    if kept is not None and plan.keys and any(total.distinct or total.bounds is not None for total in totals):
+        found.append(f"A person counts in at most {kept} of their groups, in a keyed order; what is cut is unknown.")
     people = database.people_table
     # Without a column that tells people apart every row is a person, and nobody has two.
     if flat.everybody and flat.anchor.kind == "people" and people and database.private[people].person is not None:
@@ -316,7 +352,8 @@ def _check_alone(statement: str) -> None:
     """Refuse what a question alone would drop: what is computed afterwards belongs to `curator.sql`."""
     parsed = parse_statement(statement)
     select = parsed.select
-    after = select.having or select.order or select.limit or select.options or parsed.explain
+    priced = [option for option in select.options if option.name.text.lower() != GROUPS]
+    after = select.having or select.order or select.limit or priced or parsed.explain
     if after or isinstance(select.source, tree.Inner):
         raise ParameterError("A Select is keys and aggregates alone; ask a statement with more in it by curator.sql.")
     keys = {printed(bare(key)) for key in select.keys}
@@ -340,7 +377,7 @@ def _formula(total: Total, named: Mapping[str, str], averaged: set[str]) -> Form
 def _plan_people(made: Made, basis: Basis, spend: Bound) -> Prepared:
     size = number_of_cells(basis.schema, made.keys, "declare the labels of the keys")
     cells = all_cells(basis.schema, made.keys)
-    gauge = basis.gauge(measure.People(made.keys, made.schema.where))
+    gauge = basis.gauge(measure.People(made.keys, made.schema.where, made.groups))
     total = noisy_total(gauge.priced(spend), Moves.of(gauge), size)
 
     def arrange(found: Any) -> tuple[Any, ...]:

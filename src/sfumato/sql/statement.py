@@ -10,8 +10,9 @@ from typing import Any
 from sfumato.answer import Answer, Frame
 from sfumato.errors import ParameterError
 from sfumato.exact import between_zero_and_one
-from sfumato.grammar import parse_statement, printed, tree
+from sfumato.grammar import printed, tree
 from sfumato.privacy import Bound
+from sfumato.sql.by_group import understood
 from sfumato.sql.canonical import canonical
 from sfumato.sql.options import spend_of
 from sfumato.sql.plan import Plan, aggregates_of, innermost, plan_of, same_name, scope_names
@@ -443,7 +444,7 @@ def _outer(select: tree.Select, columns: Mapping[str, tuple[Any, ...]]) -> Query
 
 def read_statement(text: str, database: Database) -> Statement:
     """Return a statement made ready, or refuse it."""
-    parsed = parse_statement(text)
+    parsed = understood(text, database)
     before = _statement(parsed, database, *plan_of(parsed, database))
     before.check()
     plan, scope = plan_of(parsed, database, days=True)

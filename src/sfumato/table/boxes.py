@@ -93,6 +93,17 @@ class Reach:
         )
 
 
+def kept_groups(schema: Schema, keys: Sequence[str], groups: int | None) -> int | None:
+    """Return how many groups of a person are kept where that cuts some; None where all that a person can have are.
+
+    Sensitivity and reading ask here, so that they agree on when a choice among groups is made.
+    """
+    if groups is None or not keys or schema.one_cell_each(keys):
+        return None
+    sizes = [schema.domain(name).size for name in keys]
+    return groups if None in sizes or groups < prod(size or 1 for size in sizes) else None
+
+
 def box_moved(
     schema: Schema,
     keys: Sequence[str],
@@ -101,10 +112,16 @@ def box_moved(
     changed: frozenset[str] | None,
     *,
     replaced: bool,
+    groups: int | None = None,
 ) -> Sensitivity:
-    """Return how far the cells of a clamped total move; `changed` is None for the whole person."""
+    """Return how far the cells of a clamped total move; `changed` is None for the whole person.
+
+    Where only some `groups` of a person are kept, a row that enters or leaves may exchange them for others.
+    """
     cells = prod(schema.domain(name).size or 1 for name in keys)
-    reach = Reach(1 if schema.one_cell_each(keys) else cells, cells, *box.ends)
+    kept = kept_groups(schema, keys, groups)
+    most = cells if kept is None else kept
+    reach = Reach(1 if schema.one_cell_each(keys) else most, cells, *box.ends)
     if where == NO_ROW:
         return reach.within(0)
     if changed is None and not replaced:
@@ -122,9 +139,33 @@ def box_moved(
     if touched(name for name in keys if schema.domain(name).size != 1):
         return reach.exchanged()
     value = box.part.column is not None and touched([box.part.column])
-    if touched(columns(where)) or (value and vanishes):
+    enters = touched(columns(where))
+    if enters and kept is not None:
+        return reach.exchanged()
+    if enters or (value and vanishes):
         return reach.within(reach.spread)
     return reach.within(high - low if value else 0)
+
+
+def found_box_moved(
+    schema: Schema, measured: Sequence[str], box: Box, changed: frozenset[str] | None, *, replaced: bool, groups: int
+) -> Sensitivity:
+    """Return how far clamped totals of groups that are found in the data move; `measured` is all that they read.
+
+    Texts are cut to their bytes after a person's groups are chosen, so that several of them may become one: what a
+    person adds to one cell is then up to g times as much, and only the sum over all cells is as for listed keys. A
+    changed attribute is charged as an exchanged person, whatever it decides.
+    """
+    low, high = box.ends
+    size, spread = max(abs(low), abs(high)), max(high, 0) - min(low, 0)
+    still = changed is not None and schema.reads(measured).isdisjoint(changed)
+    if still or not size:
+        return Sensitivity(Fraction(0), Fraction(0), Fraction(0), 0)
+    if changed is None and not replaced:
+        each = Fraction(groups * size)
+        return Sensitivity(each, each**2, each, groups)
+    both = groups**2 * max(2 * size**2, spread**2)
+    return Sensitivity(Fraction(2 * groups * size), Fraction(both), Fraction(groups * spread), 2 * groups)
 
 
 # Inside an engine
@@ -150,10 +191,19 @@ def from_halves(high: Any, low: Any, ends: Any) -> Any:
     return ibis.cases((carried < least, outer[0]), (carried > most, outer[1]), else_=whole)
 
 
-def clamped_shares(rows: ir.Table, schema: Schema, keys: Sequence[str], boxes: Sequence[Box]) -> ir.Table:
-    """Return one row for each person and cell: the place of the cell, and what the person adds to each total there."""
-    cell = cell_index(rows, schema, keys)
-    groups = {PERSON: rows[PERSON]} | ({} if cell is None else {CELL: cell})
+def clamped_shares(
+    rows: ir.Table, schema: Schema, keys: Sequence[str], boxes: Sequence[Box], *, by_key: bool = False
+) -> ir.Table:
+    """Return one row for each person and cell: the place of the cell, and what the person adds to each total there.
+
+    With `by_key` the keys stand there in place of the place, so that groups can be told apart that nobody can list. A
+    cell with rows is there also if what the person adds is missing, so that no value decides which cells there are.
+    """
+    groups = {PERSON: rows[PERSON]}
+    if by_key:
+        groups |= {name: rows[name] for name in keys}
+    elif (cell := cell_index(rows, schema, keys)) is not None:
+        groups |= {CELL: cell}
     if schema.row_key == ():
         # One row a person is their share; where there is no person column all rows are called alike.
         return rows.select(**groups, **{part_name(at): _of_row(rows, box, schema) for at, box in enumerate(boxes)})
@@ -189,16 +239,27 @@ def _sums(rows: ir.Table, part: Part, schema: Schema, name: str) -> dict[str, An
     there = _there(rows, part.column, schema)
     if part.power is Power.PRESENT:
         return {name: there.count()}
-    if engine_largest(part, schema) * MOST_ROWS < 2**62:
-        return {name: there.sum()}
-    return {f"{name}_high": (there >> 32).sum(), f"{name}_low": (there & (HALF - 1)).sum()}
+    return sums_of(rows, there, engine_largest(part, schema), name)
+
+
+def sums_of(rows: ir.Table, value: Any, largest: int, name: str) -> dict[str, Any]:
+    """Return the sum of a number over rows of a person, in halves where an engine's own sum might not fit.
+
+    DuckDB adds 64-bit integers in 128 bits, where 2^40 rows of them fit; Spark stops, or wraps, at 2^63.
+    """
+    if largest * MOST_ROWS < 2**62 or rows.get_backend().name == "duckdb":
+        return {name: value.sum()}
+    return {f"{name}_high": (value >> 32).sum(), f"{name}_low": (value & (HALF - 1)).sum()}
+
+
+def clamped_sum(grouped: ir.Table, name: str, ends: Any) -> Any:
+    """Return a sum of `sums_of` inside its ends, as 64 bits; null where nothing was added up."""
+    if name in grouped.columns:
+        return inside(grouped[name], ends).try_cast("int64")
+    return from_halves(grouped[f"{name}_high"].cast("int64"), grouped[f"{name}_low"].cast("int64"), ends)
 
 
 def _share(grouped: ir.Table, box: Box, name: str) -> Any:
     if box.part.column is None:
         return inside(grouped.sfumato_rows.cast("int64"), box)
-    if name in grouped.columns:
-        found = inside(grouped[name].cast("int64"), box)
-    else:
-        found = from_halves(grouped[f"{name}_high"].cast("int64"), grouped[f"{name}_low"].cast("int64"), box)
-    return found.fill_null(0)
+    return clamped_sum(grouped, name, box).fill_null(0)

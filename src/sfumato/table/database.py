@@ -102,8 +102,8 @@ class Database(Viewed, metaclass=Understood):
         only = sum(isinstance(one, Schema) for one in self.tables.values()) == 1
         if table.person is None and not only:
             raise SchemaError(f"{name!r} has no person column; add the owner's column to it before opening.")
-        if table.groups_per_person is not None:
-            raise SchemaError(f"groups_per_person of {name!r} limits no statement; leave it out.")
+        if table.groups_per_person is not None and (name == self.population or table.row_key == ()):
+            raise SchemaError(f"A person has one row in {name!r}, and so one group; leave groups_per_person out.")
         if table.groups or table.dependencies:
             raise SchemaError(f"Groups and dependencies of {name!r} belong to the database; write table.column there.")
         if name == self.population and table.row_key is None and table.person is not None:

@@ -20,9 +20,9 @@ from sfumato.privacy.calibrate import Gaussians
 from sfumato.privacy.parallel import twice
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.bounding import SCALE, Bounding, Way, bounding_of
-from sfumato.table.boxes import Box, box_moved
+from sfumato.table.boxes import Box, box_moved, found_box_moved
 from sfumato.table.database import IN_SQL, Database
-from sfumato.table.measure import Boxed, Measure, Occurring, Ordered, People, Totals
+from sfumato.table.measure import Boxed, FoundBoxes, Measure, Occurring, Ordered, People, Totals, most_groups
 from sfumato.table.notes import NOTHING, notes_of
 from sfumato.table.predicate import EVERY_ROW, Predicate
 from sfumato.table.schema import Schema
@@ -186,12 +186,20 @@ class Gauge:
         """
         names = None if changed is None else frozenset(changed)
         replaced = self.relation is REPLACE_ONE
+        if isinstance(self.measure, FoundBoxes):
+            assert isinstance(part, Box)
+            read, most = sorted(self.columns), most_groups(self.schema, self.measure)
+            return found_box_moved(self.schema, read, part, names, replaced=replaced, groups=most)
         if isinstance(self.measure, Boxed):
             assert isinstance(part, Box)
-            return box_moved(self.schema, self.measure.keys, self.measure.where, part, names, replaced=replaced)
+            measure = self.measure
+            return box_moved(
+                self.schema, measure.keys, measure.where, part, names, replaced=replaced, groups=measure.groups
+            )
         assert isinstance(part, Part)
         if isinstance(self.measure, People):
-            return people_moved(self.schema, self.measure.keys, self.measure.where, names, replaced=replaced)
+            people = self.measure
+            return people_moved(self.schema, people.keys, people.where, names, replaced=replaced, groups=people.groups)
         shape = self._shape(part)
         if names is None:
             return person_replaced(shape) if replaced else person_there_or_not(shape)

@@ -19,7 +19,8 @@ from sfumato.table.boxes import Box
 from sfumato.table.marginals import Binned
 from sfumato.table.predicate import EVERY_ROW, Predicate
 from sfumato.table.predicate import columns as predicate_columns
-from sfumato.table.sparse import Sparse, sparse_totals
+from sfumato.table.schema import Schema
+from sfumato.table.sparse import Sparse, sparse_shares, sparse_totals
 from sfumato.table.statistics import COUNT, Part
 from sfumato.table.view import View
 
@@ -174,6 +175,8 @@ class People(Measure):
 
     keys: tuple[str, ...] = ()
     where: Predicate = EVERY_ROW
+    groups: int | None = None
+    """In how many groups a person counts at most; None for what the schema says."""
 
     def columns(self) -> frozenset[str]:
         """Return keys and the columns of the filter."""
@@ -181,7 +184,7 @@ class People(Measure):
 
     def query(self, view: View) -> list[Any]:
         """Return one array over the cells, or one integer."""
-        found = view.people_in(self.keys, self.where)
+        found = view.people_in(self.keys, self.where, self.groups)
         return [found if self.keys else int(found)]
 
 
@@ -192,6 +195,8 @@ class Boxed(Measure):
     keys: tuple[str, ...]
     boxes: tuple[Box, ...]
     where: Predicate = EVERY_ROW
+    groups: int | None = None
+    """To how many cells a person adds at most; None for all."""
 
     def columns(self) -> frozenset[str]:
         """Return keys, columns that are added up, and those of the filter."""
@@ -199,8 +204,27 @@ class Boxed(Measure):
 
     def query(self, view: View) -> list[Any]:
         """Return an array over the cells for each total; without keys one integer for each."""
-        found = view.boxed(self.keys, self.boxes, self.where)
+        found = view.boxed(self.keys, self.boxes, self.where, self.groups)
         return found if self.keys else [int(array) for array in found]
+
+
+@dataclass(frozen=True)
+class FoundBoxes(Boxed):
+    """For keys that nobody can list: the cells that occur, the people in each, and clamped totals beside their number.
+
+    Of every person the first `groups` cells count; where the keys are the person's there is one.
+    """
+
+    whole: ClassVar[bool] = True
+
+    def query(self, view: View) -> Any:
+        """Return people and totals of every cell that occurs, by its codes."""
+        return sparse_shares(view, self.keys, self.boxes, self.where, most_groups(view.table.schema, self))
+
+
+def most_groups(schema: Schema, measure: Boxed) -> int:
+    """Return in how many groups a person counts at most where the groups are found."""
+    return 1 if schema.one_cell_each(measure.keys) else (measure.groups or 1)
 
 
 def _columns(keys: Sequence[str], parts: Sequence[Part], where: Predicate) -> frozenset[str]:

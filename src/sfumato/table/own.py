@@ -115,6 +115,14 @@ class OpenDatabase(Table):
     def _rows_of(self, schema: Schema) -> Table:
         return FlatTable(self, self, schema)
 
+    def by_id(self, rows: ir.Table) -> ir.Table:
+        """Put the id of every person in place of their number, which depends on who else is in the roster."""
+        roster = self._held[ROSTER]
+        known = roster.select(sfumato_id=roster[PERSON], sfumato_of=roster.sfumato_number)
+        joined = rows.join(known, [rows[PERSON] == known.sfumato_of])
+        kept = {name: joined[name] for name in rows.columns if name != PERSON}
+        return joined.select({**kept, **{PERSON: joined.sfumato_id}})
+
     def require_unchanged(self) -> None:
         """Refuse to go on if a file behind a table is no longer the one that was opened."""
         same = all(files.state() == before for files, before in self.all_files.values())
@@ -137,8 +145,18 @@ class FlatTable(Table):
     def __init__(self, table: Table, holdings: Any, schema: Schema) -> None:
         super().__init__(table.source, schema, table.snapshot, table.order_key)
         assert isinstance(schema, FlatSchema)
+        self._of = table
         self._holdings = holdings
         self._flat = schema
+
+    @cached_property
+    def people(self) -> int:
+        """How many people there are in all tables."""
+        return self._of.people
+
+    def by_id(self, rows: ir.Table) -> ir.Table:
+        """Return rows with the id of their person."""
+        return self._of.by_id(rows)
 
     def bounded(self, rule: Bounding, names: Iterable[str]) -> ir.Table:
         """Return the codes of some columns, with the weight of each row where rows are weighed."""

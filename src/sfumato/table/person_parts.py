@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import ParameterError
-from sfumato.table.boxes import HALF, from_halves, inside
+from sfumato.table.boxes import clamped_sum, inside, sums_of
 from sfumato.table.expression import Expression, case, number
 from sfumato.table.flat import Flat, Holdings, PersonPart
 from sfumato.table.moments import small_quotient
@@ -108,9 +108,7 @@ def _aggregates(rows: ir.Table, part: PersonPart, cell: str, place: int) -> dict
         return {name: value.min() if part.function == "MIN" else value.max()}
     if part.function == "AVG":
         return {name: (value - part.of.low).sum(), f"{name}_count": value.count()}
-    if max(abs(part.of.low), abs(part.of.high)) * MOST_ROWS < 2**62:
-        return {name: value.sum()}
-    return {f"{name}_high": (value >> 32).sum(), f"{name}_low": (value & (HALF - 1)).sum()}
+    return sums_of(rows, value, max(abs(part.of.low), abs(part.of.high)), name)
 
 
 def _finished(grouped: ir.Table, part: PersonPart, place: int) -> Any:
@@ -122,9 +120,7 @@ def _finished(grouped: ir.Table, part: PersonPart, place: int) -> Any:
         return inside(grouped.sfumato_rows.cast("int64"), value)
     if part.function == "AVG":
         return _mean(grouped[name].cast("int64"), grouped[f"{name}_count"].cast("int64"), part)
-    if name in grouped.columns:
-        return inside(grouped[name].cast("int64"), value)
-    return from_halves(grouped[f"{name}_high"].cast("int64"), grouped[f"{name}_low"].cast("int64"), value)
+    return clamped_sum(grouped, name, value)
 
 
 def _mean(total: Any, count: Any, part: PersonPart) -> Any:

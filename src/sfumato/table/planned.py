@@ -50,6 +50,10 @@ class PlannedTable(Table):
         """Return all rows with their person."""
         return self._table.everybody()
 
+    def by_id(self, rows: ir.Table) -> ir.Table:
+        """Return rows with the id of their person."""
+        return self._table.by_id(rows)
+
     def uncut(self, rows: ir.Table) -> bool:
         """Tell whether these are the codes of all rows of the table itself."""
         return self._table.uncut(rows)

@@ -30,6 +30,7 @@ from math import prod
 
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.bounding import Bounding, Way
+from sfumato.table.boxes import kept_groups
 from sfumato.table.predicate import EVERY_ROW, NO_ROW, Predicate, columns
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import Part
@@ -182,7 +183,13 @@ def mean_moved(shape: Shape, factor: int, changed: frozenset[str] | None, *, rep
 
 
 def people_moved(
-    schema: Schema, keys: tuple[str, ...], where: Predicate, changed: frozenset[str] | None, *, replaced: bool
+    schema: Schema,
+    keys: tuple[str, ...],
+    where: Predicate,
+    changed: frozenset[str] | None,
+    *,
+    replaced: bool,
+    groups: int | None = None,
 ) -> Sensitivity:
     """Return how far numbers of people by cell move; `changed` is None for the whole person.
 
@@ -191,6 +198,8 @@ def people_moved(
     sizes = [schema.domain(name).size for name in keys]
     cells = prod(size or 1 for size in sizes)
     limited = schema.groups_per_person if keys and schema.person is not None else None
+    if groups is not None:
+        limited = kept_groups(schema, keys, groups)
     most = min(cells, limited) if limited is not None else cells
     if schema.one_cell_each(keys):
         most = 1

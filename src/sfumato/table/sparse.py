@@ -14,6 +14,7 @@ from sfumato.table.predicate import Predicate
 from sfumato.table.statistics import COUNT, Part, Power, packed, part_name, read_total, sparse
 
 if TYPE_CHECKING:
+    from sfumato.table.boxes import Box
     from sfumato.table.view import View
 
 Cell = tuple[int, ...]
@@ -85,6 +86,15 @@ def sparse_totals(view: View, keys: Sequence[str], parts: Sequence[Part], where:
     domains = {name: view.table.schema.domain(name) for name in keys}
     codes, totals = _lines(answer, domains, asked)
     return Sparse(codes, tuple(_centred(part, totals) for part in parts))
+
+
+def sparse_shares(view: View, keys: Sequence[str], boxes: Sequence[Box], where: Predicate, groups: int) -> Sparse:
+    """Return for every cell that occurs how many people are in it, and their clamped totals, of each person's first."""
+    answer = view.shares_found(tuple(keys), boxes, where, groups)
+    domains = {name: view.table.schema.domain(name) for name in keys}
+    asked: list[Any] = [COUNT, *enumerate(boxes)]
+    codes, totals = _lines(answer, domains, asked)
+    return Sparse(codes, tuple(totals[one] for one in asked))
 
 
 def _lines(answer: Any, domains: Mapping[str, Domain], asked: Sequence[Part]) -> tuple[Any, dict[Part, Any]]:

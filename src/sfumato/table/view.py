@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.table.bounding import Bounding, Way, ordered_groups
-from sfumato.table.boxes import Box, clamped_shares
+from sfumato.table.boxes import Box, clamped_shares, kept_groups
 from sfumato.table.marginals import Binned, count_sets
 from sfumato.table.predicate import EVERY_ROW, columns, expression
 from sfumato.table.repair import PERSON
@@ -143,51 +143,102 @@ class View:
             raise ParameterError("Tables of several sets are of whole rows; ask for counts of weighed ones.")
         return count_sets(self.table, self.table.bounded(self.rule, read), sets, binned)
 
-    def people_in(self, keys: Sequence[str], where: Any = None) -> Any:
+    def people_in(self, keys: Sequence[str], where: Any = None, groups: int | None = None) -> Any:
         """Return in how many people's rows each cell of some columns occurs; all rows of a person are looked at.
 
-        With a limit on the groups of a person, a person counts in the first of their cells only.
+        With a limit on the groups of a person, `groups` or that of the schema, a person counts in the first of their
+        cells only.
         """
         schema, keys = self.table.schema, _listed(keys)
         if schema.person is None or schema.row_key == ():
             return self.counts(keys, where)
         predicate = read_where(where, schema)
         self._check({*keys, *columns(predicate)})
+        shape = sizes(schema, keys)
+        asked = ("people", self.rule, keys, predicate, groups)
+        if (answer := self.table.run_as_planned(asked)) is not None:
+            return dense(answer, part_name(0), shape)
         rows = self.table.everybody()
         if predicate != EVERY_ROW:
             rows = rows.filter(expression(predicate, rows, schema))
         rows = rows.select(PERSON, *keys).distinct()
-        limited = schema.groups_per_person is not None and bool(keys)
+        limit = kept_groups(schema, keys, groups) if groups is not None else schema.groups_per_person
+        limited = limit is not None and bool(keys)
         if limited:
-            rule = Bounding(Way.PICK, 1, schema.groups_per_person, key=self.rule.key)
-            rows = self.table.keep_first(
-                rows,
-                lambda part: ordered_groups(part, schema, keys, rule, self.table.source),
-                schema.groups_per_person or 1,
-                keys,
-            )
-        shape = sizes(schema, keys)
+            rows = self._first_cells(rows, keys, limit or 1)
         query = _grouped(rows, self._groups(rows, keys, True), {part_name(0): rows.count()})
-        answer = self.table.run(query, prod(shape))
+        # The groups that are kept are those of one reading; a plan over them would not outlive it.
+        answer = self.table.run(query, prod(shape), None if limited else asked)
         if limited:
             self.table.forget(rows)
         return dense(answer, part_name(0), shape)
 
-    def boxed(self, keys: Sequence[str], boxes: Sequence[Box], where: Any = None) -> list[Any]:
-        """Return totals by cell to which each person adds one clamped number of all their rows there."""
+    def _first_cells(
+        self, rows: ir.Table, keys: tuple[str, ...], limit: int, hidden: Sequence[str] = (PERSON,)
+    ) -> ir.Table:
+        """Keep the first cells of each person in a keyed order of who they are and of the cell, and nothing else.
+
+        Numbers that people were given at opening depend on who else is there; ids do not.
+        """
+        rule = Bounding(Way.PICK, 1, limit, key=self.rule.key)
+        return self.table.keep_first(
+            self.table.by_id(rows),
+            lambda part: ordered_groups(part, self.table.schema, keys, rule, self.table.source),
+            limit,
+            keys,
+            hidden,
+        )
+
+    def boxed(
+        self, keys: Sequence[str], boxes: Sequence[Box], where: Any = None, groups: int | None = None
+    ) -> list[Any]:
+        """Return totals by cell to which each person adds one clamped number of all their rows there.
+
+        With a limit on the groups of a person they add to the first of their cells only.
+        """
         schema, keys = self.table.schema, _listed(keys)
+        predicate = read_where(where, schema)
+        self._check({*keys, *columns(predicate), *(box.part.column for box in boxes if box.part.column)})
+        shape = sizes(schema, keys)
+        names = [part_name(place) for place in range(len(boxes))]
+        asked = ("boxes", self.rule, keys, tuple(boxes), predicate, groups)
+        if (answer := self.table.run_as_planned(asked)) is not None:
+            return [dense(answer, name, shape) for name in names]
+        rows = self.table.everybody()
+        if predicate != EVERY_ROW:
+            rows = rows.filter(expression(predicate, rows, schema))
+        limit = kept_groups(schema, keys, groups)
+        shares = clamped_shares(rows, schema, keys, boxes, by_key=limit is not None)
+        if limit is not None:
+            kept = self._first_cells(shares, keys, limit)
+            shares = kept.mutate(**self._groups(kept, keys, True))
+        largest = [max(abs(box.low), abs(box.high)) for box in boxes]
+        cells = {CELL: shares[CELL]} if CELL in shares.columns else {}
+        query = _grouped(shares, cells, totals(shares, {name: shares[name] for name in names}, largest))
+        answer = self.table.run(query, prod(shape), None if limit is not None else asked)
+        if limit is not None:
+            self.table.forget(kept)
+        return [dense(answer, name, shape) for name in names]
+
+    def shares_found(self, keys: tuple[str, ...], boxes: Sequence[Box], where: Any, groups: int) -> Any:
+        """Return the Arrow answer of people and clamped totals by cell, for keys that nobody can list.
+
+        All cells of a person with a row that passes are ordered, and the first of them count.
+        """
+        schema = self.table.schema
         predicate = read_where(where, schema)
         self._check({*keys, *columns(predicate), *(box.part.column for box in boxes if box.part.column)})
         rows = self.table.everybody()
         if predicate != EVERY_ROW:
             rows = rows.filter(expression(predicate, rows, schema))
-        shares = clamped_shares(rows, schema, keys, boxes)
-        named = {part_name(place): shares[part_name(place)] for place in range(len(boxes))}
+        kept = self._first_cells(clamped_shares(rows, schema, keys, boxes, by_key=True), keys, groups)
+        # The first total is the number of people, and then come those of the boxes.
+        shares = {part_name(place + 1): kept[part_name(place)] for place in range(len(boxes))}
         largest = [max(abs(box.low), abs(box.high)) for box in boxes]
-        groups = {CELL: shares[CELL]} if CELL in shares.columns else {}
-        shape = sizes(schema, keys)
-        answer = self.table.run(_grouped(shares, groups, totals(shares, named, largest)), prod(shape))
-        return [dense(answer, name, shape) for name in named]
+        counted = {part_name(0): kept.count()} | totals(kept, shares, largest)
+        answer = self.table.run(_grouped(kept, {name: kept[name] for name in keys}, counted))
+        self.table.forget(kept)
+        return answer
 
     def distribution(self, column: str, where: Any = None) -> tuple[Any, Any]:
         """Return the codes of a column that occur, sorted, and the count of each in units of 1/scale.

@@ -87,7 +87,7 @@ def plan_found(
     facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(basis.schema).items()}
 
     def arrange(found: Sparse) -> Sparse:
-        rounded = (_rounded(total, values) for total, values in zip(totals, found.totals[1:], strict=True))
+        rounded = (on_grid(total, values) for total, values in zip(totals, found.totals[1:], strict=True))
         return Sparse(found.codes, (found.totals[0], *rounded))
 
     def finish(raw: tuple[Any, ...]) -> Released:
@@ -102,7 +102,8 @@ def plan_found(
     return Prepared(gauge, mechanism, finish, arrange)
 
 
-def _rounded(total: Total, values: Any) -> Any:
+def on_grid(total: Total, values: Any) -> Any:
+    """Return exact totals on the grid of their noise."""
     # In Python integers: half of a grid more may pass 64 bits.
     found = total.rounded(values.astype(object))
     return integers(np.broadcast_to(found, values.shape).tolist())
@@ -121,7 +122,7 @@ def plan_sparse(basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predic
 
     def arrange(found: Sparse) -> dict[int, int]:
         places = place_of([column.astype(object) for column in found.codes.T], firsts, sizes)
-        return dict(zip(np.asarray(places).tolist(), _rounded(total, found.totals[0]).tolist(), strict=True))
+        return dict(zip(np.asarray(places).tolist(), on_grid(total, found.totals[0]).tolist(), strict=True))
 
     def finish(raw: Sequence[tuple[int, int]]) -> Released:
         codes = [cell_at(place, firsts, sizes) for place, _ in raw]

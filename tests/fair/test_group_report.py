@@ -420,6 +420,43 @@ def missed(size: int, rate: float, epsilon: float, alpha: float) -> float:
     return 1 - sum(chance for key, chance in law.items() if ends[key].low <= rate <= ends[key].high)
 
 
+def missed_of_these(chosen: int, refused: int, epsilon: float, alpha: float) -> float:
+    """Return how often the interval about these people misses their rate, over all noise."""
+    fall = np.exp(-epsilon / 2)
+    widest = int(2 / epsilon * 16)
+    mass = (1 - fall) / (1 + fall) * fall ** np.abs(np.arange(-widest, widest + 1))
+    kept = CellNoise(float(2 * fall / (1 - fall) ** 2), heavy=True, luck=False)
+    rate, out = chosen / (chosen + refused), 0.0
+    for place, one in enumerate(mass):
+        for other, two in enumerate(mass):
+            if one * two > 1e-9:
+                share = Share(chosen + place - widest, refused + other - widest)
+                low, high = share.interval(1 - alpha, kept)
+                out += one * two * (not low - 1e-12 <= rate <= high + 1e-12)
+    return float(out)
+
+
+@pytest.mark.parametrize(("chosen", "refused"), [(0, 30), (3, 27), (50, 50), (10, 990)])
+def test_intervals_about_these_people_cover_the_noise(chosen, refused):
+    assert missed_of_these(chosen, refused, 1.0, 0.05) <= 0.055
+    noise = CellNoise(7.8, heavy=True)
+    wide, narrow = (Share(chosen, refused).interval(0.95, replace(noise, luck=luck)) for luck in (True, False))
+    assert narrow.high - narrow.low <= wide.high - wide.low
+
+
+def test_a_private_report_may_be_about_these_people():
+    report = fair_table(2, 1, Noise(insecure_seed=4), 1.0)
+    these = report.about("these people")
+    (wide,), (narrow,) = report.comparisons, these.comparisons
+    assert narrow.ratio == wide.ratio and narrow.ratio_interval.high < wide.ratio_interval.high
+    assert "about these people alone" in these.together() and "these people" not in report.together()
+    assert these.about("people like them").comparisons[0].ratio_interval == wide.ratio_interval
+    with pytest.raises(ParameterError, match="known exactly"):
+        fair_table(2, 1, Noise(insecure_seed=4), None).about("these people")
+    with pytest.raises(ParameterError, match="these people"):
+        report.about("nobody")
+
+
 def test_a_rare_outcome_is_not_missed_too_often_at_the_level_of_28_verdicts():
     """Of rare outcomes nearly all variance is noise; with the noise's part at a rate of 1/2 it was missed 1.6 times."""
     assert missed(100, 0.02, 1.0, 0.05 / 28) <= 0.05 / 28

@@ -20,12 +20,13 @@ from sfumato.fair.audits.family import Family, named_before, picked_by_data
 from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, protected_columns, tally
 from sfumato.fair.audits.rates import Ends, Share, difference_interval, ratio_interval
 from sfumato.show import Table, table
-from sfumato.words import understood
+from sfumato.words import one_of, understood
 
 SMALLEST_REFERENCE = 0.02
 """A smaller part of all people is shown, and is not what others are compared with."""
 FEWEST_FOR_A_VERDICT = 5
 BINS = 10
+THESE = "these people"
 WHICHEVER = "both also allow for the group to compare with being picked by the data"
 
 
@@ -313,6 +314,20 @@ class GroupReport:
             rows,
         )
 
+    def about(self, whom: str) -> GroupReport:
+        """Return the same figures about "these people" alone, or about "people like them", as reports are; free.
+
+        Among these people rates are known but for the noise of privacy, so that intervals are narrower, and verdicts
+        say what holds in this table, not what the luck of who is in it explains. It is arithmetic on what was released.
+        """
+        one_of("about", whom, (THESE, "people like them"))
+        noise = self.tallied.noise
+        if not noise.variance:
+            raise ParameterError(
+                "Without noise the rates of these people are known exactly; look at rate= of each group."
+            )
+        return replace(self, tallied=replace(self.tallied, noise=replace(noise, luck=whom != THESE)))
+
     def model_card(self) -> str:
         """Return the figures as Markdown, for a model card."""
         about = [f"{self.tallied.people:,.0f} {self.tallied.counted}", self.source, self.period, self.private]
@@ -365,7 +380,8 @@ class GroupReport:
     def together(self) -> str:
         """Return what intervals and verdicts hold for, in one sentence."""
         said = f"Intervals hold one by one at {self.confidence:.0%}; verdicts of ratios hold for all of them together"
-        return f"{said}{', ' + WHICHEVER if any(one.widened for one in self._families) else ''}."
+        whom = "" if self.tallied.noise.luck else " They are about these people alone, whose luck they leave out."
+        return f"{said}{', ' + WHICHEVER if any(one.widened for one in self._families) else ''}.{whom}"
 
     def to_frame(self, confidence: float | None = None) -> Frame:
         """Return one row for each group and figure, with intervals, to work with; None where there are too few."""

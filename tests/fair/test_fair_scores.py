@@ -165,6 +165,30 @@ def test_an_empty_promise_is_warned_about():
         fair.FairClassifier().fit(X, y)
 
 
+def test_an_empty_promise_is_said_wherever_it_is_checked():
+    far = fair.Metric.from_scores(np.arange(40) * 3.0)
+    chance = np.linspace(0.1, 0.9, 40)
+    words = "For 100% of pairs of people this metric allows any difference at all"
+    for certificate in (fair.certify(far, chance), fair.certify(far, chance, sample=500)):
+        assert certificate.ok and certificate.vacuous == 1.0 and str(certificate).startswith(words)
+    found = fair.lipschitz_audit(chance, far)
+    assert found.vacuous == 1.0 and str(found).startswith(words) and abs(found.spread - 0.4) < 0.02
+    report = fair.audit(chance, {"score": np.arange(40)}, ["f", "m"] * 20, metric=far)
+    assert f"Warning: {words}" in str(report) and words in report.to_html()
+    assert report.to_json()["warnings"][-1].startswith(words) and report.to_json()["lipschitz"]["vacuous"] == 1.0
+    near = fair.certify(fair.Metric.from_scores(np.arange(40) / 60), np.full(40, 0.5))
+    assert near.vacuous == 0.0 and near.spread == 0.0 and str(near).startswith("fair (all pairs: 780; ")
+    half = fair.certify(fair.Metric.from_scores([0.0, 0.5, 3.0]), [0.5, 0.5, 0.5])
+    assert str(half) == "fair (all pairs: 3, 67% of them may be treated in any way; Lipschitz constant 0)"
+    ratios = fair.certify(far, chance, "inf")
+    assert ratios.vacuous == 0.0, "a log ratio is bound at every distance"
+
+
+def test_weights_by_name_on_a_matrix_say_where_the_scaler_belongs():
+    with pytest.raises(ParameterError, match="put the scaler inside"):
+        fair.FairClassifier(None, {"age": 0.1}).fit(np.arange(20.0)[:, None], [0, 1] * 10)
+
+
 def test_it_lives_in_the_tools_of_scikit_learn():
     X, y = mixed(240)
     numbers = X[["age", "pay"]]

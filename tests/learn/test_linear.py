@@ -14,13 +14,14 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
-from sfumato import Approximate, Concentrated, Noise, Pure, Schema, curate
-from sfumato.errors import AccuracyWarning, DomainTooLarge, ParameterError, UnsupportedSpend
+from sfumato import Approximate, Budget, Concentrated, Noise, Pure, Schema, curate
+from sfumato.ask.question import fits
+from sfumato.errors import AccuracyWarning, BudgetExceeded, DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.learn import PrivateLinearClassifier, rule_from_json
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.linear_aims import TwoLabels
 from sfumato.learn.linear_rows import Grid, clipped, coordinates_of
-from sfumato.learn.linear_steps import linear_steps, noise_ratio, table_noise
+from sfumato.learn.linear_steps import attribute_gain, linear_steps, noise_ratio, table_noise
 from sfumato.privacy import EVERYTHING
 from tests.imputed import booleans, categories, fixed, integers, text
 from tests.learn.linear_paths import (
@@ -181,6 +182,32 @@ def test_golden_numbers():
     assert pure.loss().at("y").epsilon == Fraction(3, 10) * Fraction(2, 20) + Fraction(7, 10)
 
 
+def test_a_spend_per_attribute_buys_less_noise_for_scale_and_steps():
+    names = tuple(f"x{place}" for place in range(8))
+    facts = LearningFacts(names, (integers(0, 99),) * 8, booleans(), "y", frozenset({*names, "y"}))
+    coordinates = coordinates_of(facts)
+    whole, single = (linear_steps(coordinates, 8000, spend, facts) for spend in (Pure(1), Pure(1).per_attribute()))
+    gain = Fraction(9, 10) / (Fraction(3, 10) * Fraction(9, 4) / 20 + Fraction(6, 10))
+    assert attribute_gain(coordinates, Pure(1).per_attribute(), facts) == gain and attribute_gain(
+        coordinates, Pure(1), facts) == 1  # fmt: skip
+    assert whole.scale.law.scale / single.scale.law.scale == gain and whole.table == single.table
+    assert single.loss().at("x3").epsilon == 1 and 0.99 < single.loss().at("y").epsilon < 1
+    assert single.loss().person.epsilon == gain * Fraction(9, 10) + Fraction(1, 10)
+    assert single.loss().at("another").is_zero
+
+
+@pytest.mark.parametrize("aim", AIMS)
+@pytest.mark.parametrize("spend", [Pure(1), Concentrated(1)])
+def test_a_spend_per_attribute_is_kept_and_reached_at_every_attribute(aim, spend):
+    facts = FACTS[aim]
+    asked = spend.per_attribute()
+    plan = linear_steps(coordinates_of(facts), 400, asked, facts, steps=3)
+    losses = [plan.loss().at(name) for name in (*facts.features, facts.attribute)]
+    assert fits(plan.loss(), asked)
+    largest = max(one.epsilon if isinstance(spend, Pure) else one.rho() for one in losses)
+    assert largest == 1 or 0.9999 < largest <= 1
+
+
 @pytest.mark.parametrize("pure", [True, False])
 def test_less_noise_buys_more_steps_and_a_longer_clip_at_the_same_loss(pure):
     facts = FACTS["three"]
@@ -232,6 +259,17 @@ def test_coefficients_are_in_the_units_of_the_features():
     assert abs(learner.coef_[0][0] - 0.08) < 0.02 and abs(learner.coef_[0][1] - 1.0) < 0.3
     middle = learner.decision_function([[50, "f"]])[0]
     assert abs(middle - (learner.coef_[0][0] * 50 + learner.intercept_[0])) < 0.05
+
+
+def test_a_limit_for_each_attribute_pays_a_model_in_full():
+    rows = pa.table({"a": np.arange(3000) % 50, "b": np.arange(3000) % 7, "ill": np.arange(3000) % 50 > 25})
+    schema = Schema({"a": integers(0, 49), "b": integers(0, 6), "ill": booleans()})
+    with curate(rows, schema, Budget(Pure(5), each_attribute=Pure(2))) as curator:
+        learner = PrivateLinearClassifier(spend=Pure(2).per_attribute())
+        answer = curator.learn(learner, features=["a", "b"], target="ill")
+        assert max(answer.loss.at(name).epsilon for name in ("a", "b", "ill")) == 2 < answer.loss.person.epsilon
+        with pytest.raises(BudgetExceeded):
+            curator.histogram("a", spend=Pure("0.01"))
 
 
 def test_it_goes_through_a_ledger_and_back():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +20,12 @@ from sfumato.fair.mapping.mapping import fair_mapping
 from sfumato.fair.mapping.student import Anchored, can_follow, fit_student
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.metric.points import PointMetric
+from sfumato.fair.pairs.emptiness import said_of_emptiness
 from sfumato.fair.people import select_rows
 from sfumato.fair.repair import repair_scores
 from sfumato.noise import Noise
 from sfumato.words import one_of
 
-MOSTLY_VACUOUS = 0.9
 NEARLY_CONSTANT = 0.1
 SPLIT_SLACK = 1e-6
 """The share of the distance that each split of a cascade leaves for rounding."""
@@ -160,9 +160,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.metric is None:
             metric = Metric.typical(table)
         elif isinstance(self.metric, Metric):
-            _require_names(self.metric, table)
+            _require_names(self.metric.columns, table)
             metric = self.metric.of(table)
         else:
+            _require_names(tuple(self.metric), table)
             metric = Metric.from_features(table, self.metric)
         return metric if self.kappa == 1.0 else metric.scaled(self.kappa)
 
@@ -261,13 +262,8 @@ def vacuous_share(metric: Metric) -> float:
 
 
 def _warn_of_emptiness(model: FairClassifier, scores: Floats) -> None:
-    if model.vacuous_ > MOSTLY_VACUOUS:
-        warnings.warn(
-            f"For {model.vacuous_:.0%} of pairs of people this metric allows any difference at all, so the promise "
-            "says almost nothing; write Metric.typical(X), or smaller weights.",
-            FairnessWarning,
-            stacklevel=3,
-        )
+    if empty := said_of_emptiness(model.vacuous_):
+        warnings.warn(empty, FairnessWarning, stacklevel=3)
     if model.rule_ is None or scores.shape[1] != 2:
         return
     spread = np.subtract(*np.quantile(model.rule_.probabilities(model.metric_)[:, 1], [0.75, 0.25]))
@@ -289,11 +285,11 @@ def _checked_weights(weights: Any, people: int) -> Floats | None:
     return array
 
 
-def _require_names(metric: Metric, table: Any) -> None:
+def _require_names(columns: Sequence[Any], table: Any) -> None:
     """Refuse a matrix where the metric reads columns by name: after a scaler they would be in other units as well."""
-    if not _is_table(table) and any(isinstance(name, str) for name in metric.columns):
+    if not _is_table(table) and any(isinstance(name, str) for name in columns):
         raise ParameterError(
-            f"The metric reads columns by name ({', '.join(map(str, metric.columns[:3]))}), and the people come as a "
+            f"The metric reads columns by name ({', '.join(map(str, columns[:3]))}), and the people come as a "
             "matrix; put the scaler inside: FairClassifier(make_pipeline(StandardScaler(), estimator), metric)."
         )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sfumato.learn.facts import LearningFacts
 from sfumato.learn.linear_aims import Aim, Quantity, SeveralLabels, TwoLabels, aim_of
 from sfumato.learn.linear_rows import coordinates_of
-from sfumato.learn.linear_steps import noise_ratio
+from sfumato.learn.linear_steps import attribute_gain, noise_ratio
 from sfumato.privacy import Bound, Pure
 
 POINTS = (1, 3, 10)
@@ -52,7 +52,9 @@ class Foreseen(NamedTuple):
 def foreseen(facts: LearningFacts, people: int, spend: Bound) -> Foreseen:
     """Return how near a fit on so many people will come."""
     aim = aim_of(facts)
-    ratio = noise_ratio(1 + sum(one.width for one in coordinates_of(facts)), people, spend, aim)
+    coordinates = coordinates_of(facts)
+    gain = attribute_gain(coordinates, spend, facts)
+    ratio = noise_ratio(1 + sum(one.width for one in coordinates), people, spend, aim, gain)
     band = BANDS[type(aim), isinstance(spend, Pure)]
     points = next((many for many, most in zip(POINTS, band, strict=True) if ratio <= most), None)
     return Foreseen(ratio, MEASURES[type(aim)], points, band[1])

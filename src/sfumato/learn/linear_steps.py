@@ -254,8 +254,9 @@ def linear_steps(
     aim = aim_of(facts)
     width = 1 + sum(one.width for one in coordinates)
     pure = isinstance(spend, Pure)
-    total = _amount(spend)
-    pace = _pace(noise_ratio(width, people, spend, aim), pure, aim.heads > 1)
+    # The table keeps its share: how much noise its counts carry is said by the spend alone.
+    total = _amount(spend) * attribute_gain(coordinates, spend, facts)
+    pace = _pace(noise_ratio(width, people, spend, aim, attribute_gain(coordinates, spend, facts)), pure, aim.heads > 1)
     turns, length = steps or pace.steps, pace.length
     # A longer clip is as much more noise in each step as more steps are: as many times, or as the square of it.
     chosen = grid or _finest(coordinates, aim, total, turns * (length if pure else length**2), pure)
@@ -263,18 +264,43 @@ def linear_steps(
     clip = max(clip, 1)
     moves = _scale_moves(coordinates, chosen, aim)
     step = sensitivity(l1=2 * clip) if pure else sensitivity(l2_squared=4 * clip**2, changed=width * aim.heads)
-    by_attribute = {facts.attribute: _scale_moves((), chosen, aim)}
-    for name, one in zip(facts.features, coordinates, strict=True):
-        # A feature that the label is derived from moves both.
-        by_attribute[name] = _scale_moves((one,), chosen, aim if name == facts.attribute else None)
     return LinearSteps(
         coordinates=coordinates, people=people, steps=turns, clip=clip, norm=1 if pure else 2, grid=chosen, aim=aim,
         hurried=pace.hurried, reach=pace.reach,
-        scale=_noisy(aim.shares[0] * total, moves, pure, facts.reads, by_attribute),
+        scale=_noisy(aim.shares[0] * total, moves, pure, facts.reads, _by_attribute(coordinates, chosen, facts)),
         step=_noisy(aim.shares[1] * total / turns, step, pure, facts.reads),
         table=table_noise(spend, facts.reads, aim),
         reads=facts.reads,
     )  # fmt: skip
+
+
+def _by_attribute(coordinates: Sequence[Coordinates], grid: Grid, facts: LearningFacts) -> dict[str, Sensitivity]:
+    """Return how far each attribute alone moves the scale reading."""
+    aim = aim_of(facts)
+    found = {facts.attribute: _scale_moves((), grid, aim)}
+    for name, one in zip(facts.features, coordinates, strict=True):
+        # A feature that the label is derived from moves both.
+        found[name] = _scale_moves((one,), grid, aim if name == facts.attribute else None)
+    return found
+
+
+def attribute_gain(coordinates: Sequence[Coordinates], spend: Bound, facts: LearningFacts) -> Fraction:
+    """Return how many times its amount a spend per attribute buys of scale and steps; 1 for a whole person.
+
+    An attribute moves the scale reading by its own terms alone, and steps and table as the person does. With r the
+    largest part of the scale reading that one of them moves, scale and steps at g times their shares s and t cost it
+    g·(s·r + t), which is s + t for this g.
+    """
+    if spend.unit != "attribute":
+        return Fraction(1)
+    aim, grid = aim_of(facts), Grid()
+    whole, singles = _scale_moves(coordinates, grid, aim), _by_attribute(coordinates, grid, facts).values()
+    if isinstance(spend, Pure):
+        part = max(one.l1 for one in singles) / whole.l1
+    else:
+        part = max(one.l2_squared for one in singles) / whole.l2_squared
+    scale, steps, _ = aim.shares
+    return Fraction(scale + steps) / (scale * Fraction(part) + steps)
 
 
 def _finest(coordinates: Sequence[Coordinates], aim: Aim, total: Fraction, turns: int, pure: bool) -> Grid:
@@ -339,13 +365,17 @@ def _amount(spend: Bound) -> Fraction:
     return amount
 
 
-def noise_ratio(width: int, people: int, spend: Bound, aim: Aim = TwoLabels()) -> float:  # noqa: B008 (frozen)
+def noise_ratio(
+    width: int, people: int, spend: Bound, aim: Aim = TwoLabels(), gain: Fraction = Fraction(1)  # noqa: B008 (frozen)
+) -> float:  # fmt: skip
     """Return how large the noise of one step would be beside the gradient of everybody, if there were one step.
+
+    `gain` is how many times its amount the spend buys of the steps.
 
     >>> round(noise_ratio(9, 8000, Pure(1)), 5)
     0.00795
     """
-    amount: float = float(_amount(spend))
+    amount: float = float(_amount(spend) * gain)
     share, heads = float(aim.shares[1]), aim.heads
     if isinstance(spend, Pure):
         return float(math.sqrt(2 * heads * width**3) / (share * amount * people))

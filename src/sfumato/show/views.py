@@ -26,6 +26,8 @@ def readable(value: Any, width: float | None = None) -> str:
 
     >>> readable(27538), readable(27538.61, width=60.0), readable(36.42713, width=0.5), readable(0.25)
     ('27,538', '27,539', '36.43', '0.25')
+    >>> readable(150000.3), readable(10.5), readable(10.0)
+    ('150,000', '10.5', '10')
     """
     if value is None:
         return "missing"
@@ -39,7 +41,10 @@ def readable(value: Any, width: float | None = None) -> str:
     if width and math.isfinite(width):
         return f"{number:,.{min(12, max(0, 1 - math.floor(math.log10(width))))}f}"
     places = DIGITS if not number else DIGITS - 1 - math.floor(math.log10(abs(number)))
-    return f"{number:.3g}" if places > 12 else f"{number:,.{max(0, places)}f}".rstrip("0").rstrip(".")
+    if places > 12:
+        return f"{number:.3g}"
+    # Zeros behind the point say nothing; those of a whole number are its size.
+    return f"{number:,.{places}f}".rstrip("0").rstrip(".") if places > 0 else f"{number:,.0f}"
 
 
 def released_table(

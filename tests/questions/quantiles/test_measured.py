@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated
@@ -17,6 +20,7 @@ from sfumato.errors import ParameterError
 from sfumato.noise import DiscreteLaplace
 from sfumato.questions import Quantiles, question_from_json
 from sfumato.questions.quantiles import JointQuantiles
+from sfumato.questions.quantiles.values import HIGHEST, LOWEST, ROWS, between
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.totals.rank_error import PART, MeasuredCuts, farthest, is_measured, stated_error
@@ -158,3 +162,40 @@ def test_a_condition_that_few_rows_may_fulfil_says_from_how_many_on_a_value_mean
         (error,) = few.interval(0.95)["rank error"]
         assert f"Where fewer than {2 * error:,} rows fulfil the condition, the values tell nothing" in str(few)
         assert "tell nothing" not in str(curator.median("pay", spend=Pure(2)))
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=40),
+    st.lists(st.integers(0, 12), min_size=1, max_size=6),
+    st.lists(st.fractions(0, 1, max_denominator=50), min_size=6, max_size=6, unique=True),
+    st.integers(0, 3),
+)
+def test_true_quantiles_lie_between_the_values_whatever_data_and_cuts(values, cuts, chances, more):
+    cuts, parts = sorted(cuts), sorted(chances[: len(cuts)])
+    error = farthest(*table(values), cuts, parts) + more
+    facts = {ROWS: Fraction(len(values)), LOWEST: Fraction(0), HIGHEST: Fraction(12)}
+    found = between(list(zip(parts, cuts, strict=True)), facts, error)
+    for place, chance in enumerate(parts):
+        true = min(one for one in range(13) if sum(value <= one for value in values) >= chance * len(values))
+        if found is not None:
+            assert found[0][place] <= true <= found[1][place]
+
+
+def test_values_have_an_interval_where_the_number_of_rows_is_public() -> None:
+    rows = pyarrow.table({"x": [1000 * value for value in range(4000)]})
+    with sf.curate(rows, SCHEMA, Pure(20)) as curator:
+        answer = curator.quantiles("x", DECILES, spend=Pure(2))
+        ends = answer.interval("0.9999")
+        for low, high, chance in zip(ends["x, low"], ends["x, high"], DECILES, strict=True):
+            assert low <= 1000 * (math.ceil(chance * 4000) - 1) <= high
+        assert ends["x, low"][4] > 0 and ends["x, high"][4] < 10**9 and "rank error" in ends.columns
+        assert "x, low" in answer.frame.columns and answer.plot().rows, "shown and drawn"
+        assert "x, low" not in curator.median("x", spend=Pure(1)).interval().columns, "one cut says nothing of values"
+        assert "x, low" not in curator.quantiles("x", DECILES, "x > 5", spend=Pure(1)).interval().columns
+    basis = Basis(Schema({"x": sf.integers(0, 10**9)}), 1000)
+    absent = Quantiles("x", DECILES).prepare(basis, Pure(1)).finish(tuple(range(1, 11)))
+    assert ROWS not in absent.facts, "missing cells are no rows, so nobody knows how many there are"
+    money = Schema({"x": sf.fixed(0, 10**6, step="0.01", missing=0)})
+    priced = Quantiles("x", DECILES).prepare(Basis(money, 1000), Pure(1)).finish((*range(100, 1000, 100), 5))
+    assert Quantiles("x", DECILES).interval(priced, LEVEL)["x, low"][8] > 0

@@ -16,15 +16,18 @@ from sfumato.fair.audits.calibration import Calibration, calibrated
 from sfumato.fair.audits.cautions import said_of_decisions, spelled_apart
 from sfumato.fair.audits.compared import ERRORS, IMPACT, RATES, Comparison, GroupFinding
 from sfumato.fair.audits.decisions import read_decisions, read_labels, read_scores, said_of_others
+from sfumato.fair.audits.family import Family, named_before, picked_by_data
 from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, protected_columns, tally
 from sfumato.fair.audits.rates import Ends, Share, difference_interval, ratio_interval
 from sfumato.show import Table, table
-from sfumato.words import understood
+from sfumato.words import one_of, understood
 
 SMALLEST_REFERENCE = 0.02
 """A smaller part of all people is shown, and is not what others are compared with."""
 FEWEST_FOR_A_VERDICT = 5
 BINS = 10
+THESE = "these people"
+WHICHEVER = "both also allow for the group to compare with being picked by the data"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,41 +63,44 @@ class GroupReport:
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Return every rate of every group that can be compared."""
-        pairs = [
-            (figure, one, best)
-            for columns in self.tallied.column_sets()
-            for figure in RATES
-            for best in [self._reference(columns, figure)]
-            if best is not None
-            for one in self.tallied.of(columns)
-            if one is not best and not one.group.unknown and getattr(one, figure) is not None
-        ]
-        surely = 1 - (1 - self.confidence) / max(1, sum(figure in IMPACT for figure, _, _ in pairs))
-        return tuple(self._compare(figure, one, best, surely) for figure, one, best in pairs)
+        families = self._families
+        surely = 1 - (1 - self.confidence) / max(1, sum(one.verdicts for one in families if one.figure in IMPACT))
+        return tuple(self._compare(family, one, surely) for family in families for one in family.compared)
 
-    def _reference(self, columns: tuple[str, ...], figure: str) -> GroupCounts | None:
+    @cached_property
+    def _families(self) -> tuple[Family, ...]:
+        found = (self._family(columns, figure) for columns in self.tallied.column_sets() for figure in RATES)
+        return tuple(one for one in found if one is not None)
+
+    def _family(self, columns: tuple[str, ...], figure: str) -> Family | None:
         known = [one for one in self.tallied.of(columns) if not one.group.unknown and getattr(one, figure) is not None]
         named = [one for one in known if self.reference and set(self.reference) <= set(one.group.values)]
-        large = named or [one for one in known if one.people >= SMALLEST_REFERENCE * self.tallied.people]
+        if named:
+            return named_before(figure, named[0], known, self._judged)
+        large = [one for one in known if one.people >= SMALLEST_REFERENCE * self.tallied.people]
         rated = [one for one in large if isfinite(getattr(one, figure).value)]
-        if named or not rated:
-            return named[0] if named else None
+        if not rated:
+            return None
         # Error rates are compared with the group that the selection rate is compared with.
         leading = "chosen" if figure in ERRORS else figure
         best: GroupCounts = max(rated, key=lambda one: getattr(one, leading).value)
-        return best
+        # With noise, who is large enough is chance as well: then everybody may become the one to compare with.
+        return picked_by_data(figure, best, known, known if self.tallied.noise.variance else large, self._judged)
 
-    def _compare(self, figure: str, one: GroupCounts, best: GroupCounts, surely: float) -> Comparison:
-        first: Share = getattr(one, figure)
-        second: Share = getattr(best, figure)
-        noise = self.tallied.noise
+    def _judged(self, one: GroupCounts) -> bool:
+        return self.private != "" or one.people >= FEWEST_FOR_A_VERDICT
+
+    def _compare(self, family: Family, one: GroupCounts, surely: float) -> Comparison:
+        first: Share = getattr(one, family.figure)
+        second: Share = getattr(family.reference, family.figure)
+        noise, shown = self.tallied.noise, family.each(self._shown)
         ratio = first.value / second.value if second.value else float("nan")
         return Comparison(
-            figure, one, best, first.value, first.interval(self._shown, noise), ratio,
-            ratio_interval(first, second, self._shown, noise), ratio_interval(first, second, surely, noise),
-            first.value - second.value, difference_interval(first, second, self._shown, noise),
+            family.figure, one, family.reference, first.value, first.interval(self._shown, noise), ratio,
+            ratio_interval(first, second, shown, noise), ratio_interval(first, second, surely, noise),
+            first.value - second.value, difference_interval(first, second, shown, noise),
             difference_interval(first, second, surely, noise), first.interval(self.confidence, noise) != (0.0, 1.0),
-            self.tallied.counted, self.private != "" or one.people >= FEWEST_FOR_A_VERDICT,
+            self.tallied.counted, self._judged(one),
         )  # fmt: skip
 
     @cached_property
@@ -308,6 +314,20 @@ class GroupReport:
             rows,
         )
 
+    def about(self, whom: str) -> GroupReport:
+        """Return the same figures about "these people" alone, or about "people like them", as reports are; free.
+
+        Among these people rates are known but for the noise of privacy, so that intervals are narrower, and verdicts
+        say what holds in this table, not what the luck of who is in it explains. It is arithmetic on what was released.
+        """
+        one_of("about", whom, (THESE, "people like them"))
+        noise = self.tallied.noise
+        if not noise.variance:
+            raise ParameterError(
+                "Without noise the rates of these people are known exactly; look at rate= of each group."
+            )
+        return replace(self, tallied=replace(self.tallied, noise=replace(noise, luck=whom != THESE)))
+
     def model_card(self) -> str:
         """Return the figures as Markdown, for a model card."""
         about = [f"{self.tallied.people:,.0f} {self.tallied.counted}", self.source, self.period, self.private]
@@ -359,7 +379,9 @@ class GroupReport:
 
     def together(self) -> str:
         """Return what intervals and verdicts hold for, in one sentence."""
-        return f"Intervals hold one by one at {self.confidence:.0%}; verdicts of ratios hold for all of them together."
+        said = f"Intervals hold one by one at {self.confidence:.0%}; verdicts of ratios hold for all of them together"
+        whom = "" if self.tallied.noise.luck else " They are about these people alone, whose luck they leave out."
+        return f"{said}{', ' + WHICHEVER if any(one.widened for one in self._families) else ''}.{whom}"
 
     def to_frame(self, confidence: float | None = None) -> Frame:
         """Return one row for each group and figure, with intervals, to work with; None where there are too few."""

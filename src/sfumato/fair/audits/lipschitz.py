@@ -10,6 +10,7 @@ from sfumato.fair.grid import Floats, Integers, check_probabilities
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.pairs.certificate import ALL_PAIRS, SAMPLED, random_pairs
 from sfumato.fair.pairs.divergence import check_distance
+from sfumato.fair.pairs.emptiness import middle_spread, nothing_asked, said_of_emptiness
 from sfumato.fair.pairs.scan import sampled_excess, scan_pairs
 
 ALL_PAIRS_PEOPLE = 60_000
@@ -42,7 +43,8 @@ class LipschitzReport:
     `kappa` is the Lipschitz constant (a lower bound if sampled), `violating` the share of pairs treated more
     differently than their distance, `violating_at_most` its upper confidence bound where pairs were sampled. `worst`
     lists the worst pairs, each person at most once as the first; `excess` and `partner` give everybody's most unfair
-    comparison. `ratios` are difference over distance of random pairs, for the picture.
+    comparison. `ratios` are difference over distance of random pairs, for the picture. `vacuous` is the share of pairs
+    who may be treated in any way, `spread` within how much the chances of the middle half of people lie.
     """
 
     kappa: float
@@ -56,6 +58,23 @@ class LipschitzReport:
     by_group: dict[str, float]
     ratios: Floats
     distance: str
+    vacuous: float = 0.0
+    spread: float = 0.0
+
+    def empty(self) -> str:
+        """Return that the metric asks for almost nothing, in a sentence; nothing where it asks for enough."""
+        return said_of_emptiness(self.vacuous)
+
+    def __str__(self) -> str:
+        first = (
+            f"{self.vacuous:.0%} of pairs may be treated in any way; the middle half of people is treated within "
+            f"{self.spread:.3g}."
+        )
+        found = (
+            f"{self.violating:.3%} of pairs are treated more differently than their distance allows ({self.coverage}: "
+            f"{self.pairs}; Lipschitz constant {self.kappa:.6g})."
+        )
+        return " ".join(part for part in (self.empty(), first, found) if part)
 
     @property
     def ok(self) -> bool:
@@ -90,7 +109,7 @@ def lipschitz_audit(
         }
         return LipschitzReport(
             scan.ratio, ALL_PAIRS, scan.pairs, share, share, _worst(metric, rows, distance, scan.excess, scan.partner),
-            scan.excess, scan.partner, by_group, ratios, distance,
+            scan.excess, scan.partner, by_group, ratios, distance, scan.free / max(1, scan.pairs), middle_spread(rows),
         )  # fmt: skip
     return _sampled(metric, rows, distance, tau=tau, labels=labels, names=names, ratios=ratios)
 
@@ -122,6 +141,7 @@ def _sampled(
     return LipschitzReport(
         kappa, SAMPLED, len(bad), float(bad.mean()), clopper_pearson_upper(int(bad.sum()), len(bad)),
         _worst(metric, rows, distance, excess, partner), excess, partner, by_group, ratios, distance,
+        float((apart >= nothing_asked(distance)).mean()), middle_spread(rows),
     )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def page(report: AuditReport) -> str:
     first, second = report.groups
     title = f"Fairness audit: {first} and {second}"
     parts: list[Shown] = [Words(_warning(report), "loud"), *_lead(report)]
-    parts += [Words(f"Warning: {caution}", "lead raised") for caution in report.by_group.cautions]
+    parts += [Words(f"Warning: {caution}", "lead raised") for caution in report.warned()]
     for shown in report.by_group.tables():
         parts += [Words(shown.title, "heading"), shown]
     groups = report.by_group

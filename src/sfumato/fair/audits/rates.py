@@ -24,12 +24,14 @@ class Ends(NamedTuple):
 class CellNoise:
     """The noise that privacy added to each cell: its variance in people, and whether its tails are those of Laplace.
 
-    `rows` is how many of the counted rows one person may have; above 1, rows are counted in place of people.
+    `rows` is how many of the counted rows one person may have; above 1, rows are counted in place of people. `luck`
+    says whether intervals are about the population that these people were drawn from, or about these people alone.
     """
 
     variance: float = 0.0
     heavy: bool = False
     rows: int = 1
+    luck: bool = True
 
     def around(self, count: float, cells: int, confidence: float = 0.95) -> Ends:
         """Return between which numbers of people the true sum of cells lies, whose noisy sum is a count.
@@ -78,14 +80,14 @@ class Share:
         return above / (above + below) if above + below > 0 else float("nan")
 
     def interval(self, confidence: float = 0.95, noise: CellNoise = EXACT) -> Ends:
-        """Return the interval of the share in the population that these people were drawn from.
+        """Return the interval of the share in the population that these people were drawn from, or among them alone.
 
         >>> [round(end, 3) for end in Share(6, 4).interval()]
         [0.262, 0.878]
         >>> Share(24, 16).interval(noise=CellNoise(rows=4)) == Share(6, 4).interval()
         True
         """
-        if noise.rows > 1:
+        if noise.rows > 1 and noise.luck:
             # In units of a person's most rows the table is one of so many fewer people, whose rows are all alike.
             people = replace(self, part=self.part / noise.rows, rest=self.rest / noise.rows)
             return people.interval(confidence, CellNoise(noise.variance / noise.rows**2, noise.heavy))
@@ -131,7 +133,8 @@ def _fieller(share: Share, alpha: float, noise: CellNoise) -> Ends:
     normal = float(ndtri(1 - alpha / 2))
     (one, two), variance = share.cells, noise.variance
     both = (one + two) * variance
-    people = max(share.total, 1.0) + normal * sqrt(both) / 2
+    # About these people alone there is no sampling: the noise is all that is not known.
+    people = max(share.total, 1.0) + normal * sqrt(both) / 2 if noise.luck else 0.0
     further = max(0.0, log(1 / alpha) / sqrt(2) - normal) if noise.heavy else 0.0
     low_known = abs(share.part) > 0.5 + (normal + further) * sqrt(one * variance)
     high_known = abs(share.rest) > 0.5 + (normal + further) * sqrt(two * variance)

@@ -135,7 +135,9 @@ class AuditReport:
                 rows.append(["the same for random groups", str(self.bias.null)])
         if self.lipschitz is not None:
             around = "pairs whose neighbours are treated too differently, no finding" if self.only_decisions else ""
+            rows.append(["pairs who may be treated in any way", f"{self.lipschitz.vacuous:.1%}"])
             if not self.only_decisions:
+                rows.append(["chances of the middle half of people lie within", f"{self.lipschitz.spread:.3g}"])
                 rows.append([f"Lipschitz constant ({self.lipschitz.coverage})", f"{self.lipschitz.kappa:.4g}"])
             rows.append([
                 f"{around or 'pairs treated too differently'} (of {self.lipschitz.pairs})",
@@ -146,6 +148,11 @@ class AuditReport:
             rows.append(["repair would change a score by at most", f"{self.repair.largest:.4f}"])
             rows.append(["repair would change scores on average by", f"{self.repair.mean:.4f}"])
         return table("Figures", ["figure", "value"], rows)
+
+    def warned(self) -> tuple[str, ...]:
+        """Return what may make the report mean something else than it seems to, a sentence each."""
+        empty = "" if self.lipschitz is None else self.lipschitz.empty()
+        return (*self.by_group.cautions, *([empty] if empty else []))
 
     def hard(self) -> str:
         """Return why pairs of decisions raise nothing, in two sentences; nothing where there are chances."""
@@ -186,7 +193,7 @@ class AuditReport:
         said = [] if self.begins_with_groups else [self.by_group.headline()]
         said += [self.by_group.counted()] if self.by_group.favourable else []
         groups = [" ".join(said), ""] if said else []
-        groups += [line for caution in self.by_group.cautions for line in (f"Warning: {caution}", "")]
+        groups += [line for caution in self.warned() for line in (f"Warning: {caution}", "")]
         return "\n".join([
             self.headline(), "", *groups, self.by_group.text_of_tables(), "", self.verdict(), "",
             *([self.hard(), ""] if self.hard() else []), self.asked(), "",
@@ -207,7 +214,7 @@ class AuditReport:
         ]  # fmt: skip
         out: dict[str, Any] = {
             "ok": self.ok, "raised": list(self.raised), "differs": list(self.by_group.differs),
-            "headline": self.headline(), "warnings": list(self.by_group.cautions), "not_run": list(self.not_run),
+            "headline": self.headline(), "warnings": list(self.warned()), "not_run": list(self.not_run),
             "by_group": self.by_group.to_json(), "people": self.people, "groups": list(self.groups),
             "sizes": list(self.sizes), "asked_about": list(self.groups if self.both else self.groups[:1]),
             "group_unknown": self.unknown,
@@ -226,7 +233,8 @@ class AuditReport:
         if self.lipschitz is not None:
             out["lipschitz"] = {
                 "kappa": self.lipschitz.kappa, "coverage": self.lipschitz.coverage, "pairs": self.lipschitz.pairs,
-                "violating": self.lipschitz.violating, "by_group": self.lipschitz.by_group,
+                "violating": self.lipschitz.violating, "vacuous": self.lipschitz.vacuous,
+                "spread": self.lipschitz.spread, "by_group": self.lipschitz.by_group,
                 "certificate": not self.only_decisions, "worst": list(self.worst_pairs),
             }  # fmt: skip
         if self.repair is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from sfumato.errors import CertificationError
 from sfumato.fair.grid import Integers, check_probabilities
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.pairs.divergence import check_distance
+from sfumato.fair.pairs.emptiness import middle_spread, nothing_asked, said_of_emptiness
 from sfumato.fair.pairs.scan import Scan, sampled_excess, scan_pairs
 from sfumato.noise import Noise
 
@@ -23,7 +24,8 @@ class Certificate:
 
     `ok` means that no pair that was looked at is treated more differently than its distance allows, in arithmetic
     rounded against us. `coverage` says which pairs: "all pairs", or "sampled, lower bound" when `ratio` may be larger
-    elsewhere.
+    elsewhere. `vacuous` is the share of these pairs who may be treated in any way, so that nothing is promised to them;
+    `spread` within how much the chances of the middle half of people lie.
     """
 
     ok: bool
@@ -34,6 +36,8 @@ class Certificate:
     excess: float
     worst_pair: tuple[int, int]
     distance: str
+    vacuous: float = 0.0
+    spread: float = 0.0
 
     def require(self) -> Certificate:
         """Return this certificate, or raise CertificationError if it failed."""
@@ -48,7 +52,9 @@ class Certificate:
         verdict = (
             "fair" if self.ok else f"not fair: {self.violating} pairs too different, the worst by {self.excess:.3g}"
         )
-        return f"{verdict} ({self.coverage}: {self.pairs}; Lipschitz constant {self.ratio:.6g})"
+        free = f", {self.vacuous:.0%} of them may be treated in any way" if self.vacuous else ""
+        said = f"{verdict} ({self.coverage}: {self.pairs}{free}; Lipschitz constant {self.ratio:.6g})"
+        return " ".join(part for part in (said_of_emptiness(self.vacuous), said) if part)
 
 
 def certify(metric: Metric, probabilities: object, distance: str = "tv", *, sample: int | None = None) -> Certificate:
@@ -63,7 +69,7 @@ def certify(metric: Metric, probabilities: object, distance: str = "tv", *, samp
     check_distance(distance)
     rows = check_probabilities(probabilities, metric.size)
     if sample is None:
-        return of_scan(scan_pairs(metric, rows, distance), distance)
+        return replace(of_scan(scan_pairs(metric, rows, distance), distance), spread=middle_spread(rows))
     first, second = random_pairs(metric.size, sample)
     treated, apart = sampled_excess(metric, rows, distance, first, second)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -73,9 +79,11 @@ def certify(metric: Metric, probabilities: object, distance: str = "tv", *, samp
     pair = (int(first[place]), int(second[place])) if len(over) else (0, 0)
     violating = int((over > 0).sum())
     worst = float(over.max(initial=-np.inf))
+    free = float((apart >= nothing_asked(distance)).mean()) if len(apart) else 0.0
     return Certificate(
-        violating == 0, SAMPLED, len(over), violating, float(ratio.max(initial=0.0)), worst, pair, distance
-    )
+        violating == 0, SAMPLED, len(over), violating, float(ratio.max(initial=0.0)), worst, pair, distance, free,
+        middle_spread(rows),
+    )  # fmt: skip
 
 
 def of_scan(scan: Scan, distance: str) -> Certificate:
@@ -83,8 +91,9 @@ def of_scan(scan: Scan, distance: str) -> Certificate:
     person = int(scan.excess.argmax())
     pair = (person, int(scan.partner[person]))
     return Certificate(
-        scan.violating == 0, ALL_PAIRS, scan.pairs, scan.violating, scan.ratio, scan.worst, pair, distance
-    )
+        scan.violating == 0, ALL_PAIRS, scan.pairs, scan.violating, scan.ratio, scan.worst, pair, distance,
+        scan.free / max(1, scan.pairs),
+    )  # fmt: skip
 
 
 def random_pairs(people: int, count: int, insecure_seed: int = 0) -> tuple[Integers, Integers]:

@@ -14,6 +14,7 @@ import numpy as np
 from sfumato.fair.grid import Floats, Integers, is_exact
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.pairs.divergence import divergence_block, divergence_pairs, rounding_factor
+from sfumato.fair.pairs.emptiness import nothing_asked
 from sfumato.show.progress import tracked
 
 TILE_ROWS = 128
@@ -25,9 +26,9 @@ class Scan:
     """What all pairs together show.
 
     `ratio` is the largest divergence over distance (the Lipschitz constant; infinite where people at distance 0 are
-    treated differently). `excess` and `partner` give for each person how much more than the distance allows they are
-    treated differently from somebody, and from whom. `by_group` counts (pairs, violating pairs) for each unordered pair
-    of groups.
+    treated differently). `free` counts the pairs who may be treated in any way. `excess` and `partner` give for each
+    person how much more than the distance allows they are treated differently from somebody, and from whom. `by_group`
+    counts (pairs, violating pairs) for each unordered pair of groups.
     """
 
     people: int
@@ -35,6 +36,7 @@ class Scan:
     ratio_pair: tuple[int, int] = (0, 0)
     pairs: int = 0
     violating: int = 0
+    free: int = 0
     excess: Floats = field(default_factory=lambda: np.zeros(0))
     partner: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     by_group: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
@@ -101,9 +103,12 @@ def _look(out: Scan, seen: _Treatment, left: slice, right: slice, key: tuple[int
     if seen.tolerated:
         np.maximum(np.subtract(treated, seen.tolerated, out=treated), 0.0, out=treated)
     pairs = apart.size
+    enough = nothing_asked(seen.distance)
+    out.free += int(np.count_nonzero(apart >= enough))
     if right.start < left.stop:
         # The tile meets the diagonal: keep each unordered pair once, by comparing the rest at an infinite distance.
         skip = np.arange(left.start, left.stop)[:, None] >= np.arange(right.start, right.stop)[None, :]
+        out.free -= int(np.count_nonzero(apart[skip] >= enough))
         apart = np.where(skip, np.inf, apart)
         treated[skip] = 0.0
         pairs -= int(skip.sum())

@@ -33,6 +33,7 @@ from sfumato.questions.quantiles.joint import JointQuantiles
 from sfumato.questions.quantiles.measure import Measure
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice, rank_error
 from sfumato.questions.quantiles.text_order import TextOrder
+from sfumato.questions.quantiles.values import between, public_ends
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Codes, Ordered
 from sfumato.table.predicate import EVERY_ROW
@@ -93,6 +94,8 @@ class Quantiles(Question):
         facts = _facts(chosen.mechanism)
         if gauge.people is not None:
             facts[MOST_ROWS] = Fraction(gauge.people * gauge.rows)
+        if isinstance(mechanism, MeasuredCuts):
+            facts |= public_ends(order.domain, gauge)
 
         def finish(raw: Sequence[int]) -> Released:
             places = raw[: len(self.probabilities)]
@@ -167,15 +170,20 @@ class Quantiles(Question):
         return released.frame({})
 
     def interval(self, released: Released, confidence: Fraction) -> Any:
-        """Return how many rows away from its rank each quantile is at most, all together; values have no interval."""
-        count = len(released.cells)
+        """Return how many rows away from its rank each quantile is at most, all together.
+
+        Where the number of rows is public and the error was measured, also between which values the true quantiles lie.
+        """
+        count, ends = len(released.cells), None
         if is_measured(released):
             error = stated_error(released, confidence)
             error = min(error, int(released.facts.get(MOST_ROWS, error)))
+            ends = between([(cell[0], cell[1]) for cell in released.cells], released.facts, error)
         else:
             error = worst_rank_error(released.facts, count, confidence)
         chances = tuple(cell[0] for cell in released.cells)
-        return Frame(("probability",), {"probability": chances, "rank error": (error,) * count})
+        values = {} if ends is None else {f"{self.shown}, low": ends[0], f"{self.shown}, high": ends[1]}
+        return Frame(("probability",), {"probability": chances, **values, "rank error": (error,) * count})
 
     def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
         """Mark the values where their rank error is as large as half of all rows there can be."""

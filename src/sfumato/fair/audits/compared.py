@@ -140,3 +140,12 @@ class GroupFinding:
 
 def _ends(ends: Ends) -> str:
     return f"{ends.low:.2f} to {ends.high:.2f}" if isfinite(ends.high) else f"{ends.low:.2f} to no limit"
+
+
+def with_ends(value: float, ends: Ends, signed: bool = False) -> str:
+    """Return a figure with its interval as a table shows it; where the interval holds everything nothing is said."""
+    sign = "+" if signed else ""
+    if (ends == (0.0, 1.0) and not signed) or not ends.low <= value <= ends.high:
+        return "too few to say"  # also where noise leaves a rate of nobody, outside of what its interval allows
+    high = f"{ends.high:{sign}.3f}" if isfinite(ends.high) else "∞"
+    return f"{value:{sign}.3f} ({ends.low:{sign}.3f} to {high})"

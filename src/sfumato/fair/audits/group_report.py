@@ -14,11 +14,11 @@ from sfumato.answer import Frame
 from sfumato.errors import ParameterError
 from sfumato.fair.audits.calibration import Calibration, calibrated
 from sfumato.fair.audits.cautions import said_of_decisions, spelled_apart
-from sfumato.fair.audits.compared import ERRORS, IMPACT, RATES, Comparison, GroupFinding
+from sfumato.fair.audits.compared import ERRORS, IMPACT, RATES, Comparison, GroupFinding, with_ends
 from sfumato.fair.audits.decisions import read_decisions, read_labels, read_scores, said_of_others
 from sfumato.fair.audits.family import Family, named_before, picked_by_data
 from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, protected_columns, tally
-from sfumato.fair.audits.rates import Ends, Share, difference_interval, ratio_interval
+from sfumato.fair.audits.rates import Share, difference_interval, ratio_interval
 from sfumato.show import Table, table
 from sfumato.words import one_of, understood
 
@@ -244,14 +244,14 @@ class GroupReport:
         share: Share | None = getattr(one, figure)
         if share is None:
             return ["", ""]
-        shown = _with_ends(share.value, share.interval(self._shown, self.tallied.noise))
+        shown = with_ends(share.value, share.interval(self._shown, self.tallied.noise))
         if compared is None:
             return [shown, "left out" if one.group.unknown else "compared with"]
         if not compared.known:
             return [shown, "too few to say"]
         if figure in IMPACT:
-            return [shown, f"{_with_ends(compared.ratio, compared.ratio_interval)} {compared.said}"]
-        return [shown, _with_ends(compared.difference, compared.difference_interval, signed=True)]
+            return [shown, f"{with_ends(compared.ratio, compared.ratio_interval)} {compared.said}"]
+        return [shown, with_ends(compared.difference, compared.difference_interval, signed=True)]
 
     def calibration(self) -> Table | None:
         """Return how many of each group had the label, by bins of scores; None without scores and labels."""
@@ -274,7 +274,7 @@ class GroupReport:
                         gap = share.value - part / total
                         rows.append([
                             f"{low:.2g} to {high:.2g}", one.group.name, f"{share.total:,.0f}",
-                            _with_ends(share.value, ends), f"{gap:+.3f}", said.get((one.group, low), ""),
+                            with_ends(share.value, ends), f"{gap:+.3f}", said.get((one.group, low), ""),
                         ])  # fmt: skip
         return table("Calibration", ["score", "group", "people", "rate of the label", "gap to all", "verdict"], rows)
 
@@ -475,14 +475,6 @@ def group_report(
 
 def _names(tallied: Tallied) -> list[str]:
     return sorted({value for one in tallied.groups for value in one.group.values})[:12]
-
-
-def _with_ends(value: float, ends: Ends, signed: bool = False) -> str:
-    sign = "+" if signed else ""
-    if (ends == (0.0, 1.0) and not signed) or not ends.low <= value <= ends.high:
-        return "too few to say"  # also where noise leaves a rate of nobody, outside of what its interval allows
-    high = f"{ends.high:{sign}.3f}" if isfinite(ends.high) else "∞"
-    return f"{value:{sign}.3f} ({ends.low:{sign}.3f} to {high})"
 
 
 def _markdown(shown: Table) -> str:

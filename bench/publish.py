@@ -195,7 +195,7 @@ def step(keys: int) -> None:
         print(f"a step at t = 365 with {keys:,} keys: {timed(lambda: totals.entry(read, Noise())):.3f} CPU s, with "
               f"what it reads of earlier ones {timed(step_from_files):.3f}")  # fmt: skip
     with tempfile.TemporaryDirectory() as place:
-        kept = Directory(place)
+        kept = Directory(place, lambda: "bench")
         whole = pack((draw.integers(0, 1000, keys),))
         print(f"freezing {keys:,} integers: {timed(lambda: kept.write('one', whole, new_key())):.3f} CPU s")
         rows = pack(tuple(draw.integers(0, 100, 10**7).astype(np.int16) for _ in range(4)))

@@ -18,11 +18,12 @@ from sfumato import ADD_REMOVE, Approximate, Budget, Concentrated, Cost, Loss, P
 from sfumato.ledger.running import Coins
 from sfumato.ledger.slots import SlotBook, SlotCharge
 from sfumato.perturb import sensitivity
+from sfumato.privacy.spoken import said
 from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import charges_of, running_charges, running_claims
 from sfumato.publish.matrix import Factor
 from sfumato.publish.running import RunningTotals, least_noise
-from sfumato.publish.words import Reach, promise, said
+from sfumato.publish.words import Reach, promise
 from sfumato.table.data import open_table
 from sfumato.table.engine import Source
 from sfumato.table.gauge import Basis

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
 
 from sfumato.ledger.budget import Budget
-from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
-from sfumato.privacy.explanation import percent
+from sfumato.privacy import Bound, Concentrated
 from sfumato.privacy.implied import bound_for_group
-from sfumato.privacy.readings import guess, guess_concentrated
+from sfumato.privacy.spoken import said
 
-HIDDEN = Fraction(95, 100)
-"""From so many right guesses on something is not hidden."""
 NO_LIFETIME = (
     "There is no bound over a lifetime: protection fades with every further {unit} on which a person appears. Habits "
     "that repeat are not hidden."
@@ -27,30 +23,6 @@ class Reach(NamedTuple):
 
     slots: int
     ends: bool
-
-
-def odds(bound: Bound) -> Fraction:
-    """Return how often somebody who guesses, 50:50 before, is right at most."""
-    match bound:
-        case Pure():
-            return guess(bound.epsilon)
-        case Approximate():
-            return guess(bound.epsilon, delta=bound.delta)
-        case Concentrated() | Truncated():
-            return guess_concentrated(bound.rho)
-    raise AssertionError(f"{type(bound).__name__} is a bound without words.")
-
-
-def said(bound: Bound | None) -> str:
-    """Say a bound as odds, or that it hides nothing.
-
-    >>> said(Concentrated("0.015")), said(Approximate(30, "1e-6"))
-    ('at most 54.4 % (Concentrated(0.015))', 'not hidden (Approximate(30, 1e-6))')
-    """
-    if bound is None:
-        return "not hidden"
-    chance = odds(bound)
-    return f"not hidden ({bound!s})" if chance >= HIDDEN else f"at most {percent(chance)} ({bound!s})"
 
 
 def promise(budget: Budget, period: str, single: bool, reach: Callable[[str], Reach | None] | None = None) -> list[str]:

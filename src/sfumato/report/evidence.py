@@ -67,6 +67,8 @@ class Evidence:
     schema: str | None
     attributes: tuple[str, ...]
     about: Mapping[str, Any]
+    units: tuple[tuple[str, Bound], ...] = ()
+    """What is promised for each period of a person, the shortest first."""
 
     def __repr__(self) -> str:
         releases, state = len(self.report.releases), self.verification
@@ -74,15 +76,30 @@ class Evidence:
         still = f"To be filled in: {', '.join(self.open)}." if self.open else "Nothing is left to fill in."
         held = f"{releases} releases, {len(self.mechanisms)} mechanisms, {len(self.questions)} questions of a review"
         return (
-            f"Evidence of a deployment: {self.kind}, {self.report.person.guaranteed} for a person; {held}. "
+            f"Evidence of a deployment: {self.kind}, {self._bound} for {self.unit}; {held}. "
             f"The chain of the ledger is {chain}, {state.rows} rows. {still} "
             "evidence.save('evidence') writes the package."
         )
 
     @property
     def kind(self) -> str:
-        """The definition of privacy that the limit for a person is written in."""
-        return next(said for bound, said in KINDS.items() if isinstance(self.report.person.guaranteed, bound))
+        """The definition of privacy that the limit for a person, or for a period of one, is written in."""
+        return next(said for bound, said in KINDS.items() if isinstance(self._bound, bound))
+
+    @property
+    def _bound(self) -> Bound | None:
+        return (
+            self.units[0][1] if self.report.person.guaranteed is None and self.units else self.report.person.guaranteed
+        )
+
+    @property
+    def unit(self) -> str:
+        """What is hidden: a person, or each period of one where nothing is promised for a lifetime."""
+        return (
+            f"each {self.units[0][0]} of a person"
+            if self.report.person.guaranteed is None and self.units
+            else "a person"
+        )
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -117,7 +134,8 @@ class Evidence:
         return {
             "deployment": {name: self.about.get(name) for name in ABOUT},
             "guarantee": {
-                "unit": "person",
+                "unit": "person" if self.unit == "a person" else f"person-{self.units[0][0]}",
+                **({"units": list(self.report.units)} if self.units else {}),
                 "relation": self.relation.value,
                 "kind": self.kind,
                 "person": _promised(self.report.person),
@@ -207,6 +225,7 @@ def evidence(
         schema=ledger.schema,
         attributes=() if secrets is None else tuple(sorted(frozenset[str]().union(*secrets.classes()))),
         about=said,
+        units=ledger.budget.units,
     )
 
 

@@ -33,11 +33,12 @@ def evidence_page(evidence: Evidence) -> str:
     parts = [
         f"<style>{STYLE}</style><h1>{TITLE}</h1>",
         paragraph(headline(report.person)),
+        *map(paragraph, report.units),
         paragraph(verified),
         "<h2>The deployment</h2>",
         scrolled(table("Said by the people responsible", ["what", "answer", "is"], told).html()),
         "<h2>The guarantee</h2>",
-        paragraph(f"{evidence.kind}. The unit is a person; {NEIGHBOURS[evidence.relation]}."),
+        paragraph(f"{evidence.kind}. The unit is {evidence.unit}; {NEIGHBOURS[evidence.relation]}."),
         paragraph(report.person.guarantee_text),
         scrolled(guarantee_table(report).html()),
         "<h2>Accounting</h2>",

@@ -85,6 +85,7 @@ def body(report: ThreatReport) -> str:
         f"<style>{STYLE}</style><h1>{TITLE}</h1>",
         paragraph("What the people in these data are promised, and what the answers so far have used of it."),
         _cards(report),
+        *map(paragraph, report.units),
         "<h2>Can these figures be relied on?</h2>",
         _findings(report),
         "<h2>Guaranteed</h2>",

@@ -118,7 +118,8 @@ def _said(about: Mapping[str, Any], name: str) -> str | None:
 def _from_ledger(evidence: Evidence) -> list[Reviewed]:
     report, relation = evidence.report, evidence.relation
     person = report.person
-    assert person.guaranteed is not None
+    promised = () if person.guaranteed is None else (f"{person.guaranteed!s}.", headline(person))
+    whole = "A whole person with all rows" if promised else "Each period of each person on its own, with all its rows"
     moves = NEIGHBOURS[relation]
     families = "; ".join(f"{row.subject}: {row.guaranteed!s}" for row in report.families if row.guaranteed is not None)
     listed = ", ".join(mechanism["name"] for mechanism in evidence.mechanisms) or "none yet"
@@ -126,13 +127,13 @@ def _from_ledger(evidence: Evidence) -> list[Reviewed]:
         (
             "Parameters",
             "What is promised, and what do the numbers mean?",
-            f"{person.guaranteed!s}. {headline(person)}",
+            " ".join((*promised, *report.units)),
         ),
         ("Parameters", "Which definition of privacy is it?", f"{evidence.kind}."),
         (
             "Unit of privacy",
             "Whose data are protected, and how much of them?",
-            f"A whole person with all rows: {moves}.",
+            f"{whole}: {moves}.",
         ),
         (
             "Unit of privacy",

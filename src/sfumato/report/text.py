@@ -98,6 +98,7 @@ def text(report: ThreatReport, width: int | None = None) -> str:
     wide = width or WIDTH
     parts = ["Privacy report", f"Ledger: {report.place}", ""]
     parts += [_wrapped(headline(row), wide) for row in report.headline]
+    parts += [_wrapped(said, wide) for said in report.units]
     if report.blocked_by:
         parts.append(_wrapped(blocked_text(report), wide))
     parts += ["", _wrapped(report.person.guarantee_text, wide)]

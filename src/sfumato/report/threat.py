@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sfumato.durable import require_new
 from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Number, between_zero_and_one, positive_integer, to_text
-from sfumato.ledger import Entry, Ledger
+from sfumato.ledger import Budget, Entry, Ledger
 from sfumato.privacy import Approximate
+from sfumato.privacy.spoken import said
 from sfumato.report.account import LARGEST_SIZE, Account
 from sfumato.report.figures import ReportLine
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, Finding, Level, findings, size_finding, weighed
@@ -48,9 +49,12 @@ class ThreatReport:
     releases: tuple[Entry, ...] = ()
     delta: Fraction = DELTA
     answers: Mapping[str, bool] = field(default_factory=dict)
+    units: tuple[str, ...] = ()
+    """What is promised for each day, week or month of a person, in sentences (PB-UNIT)."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.person, ReportLine) or not self.person.whole or self.person.promise is None:
+        promised = isinstance(self.person, ReportLine) and (self.person.promise is not None or bool(self.units))
+        if not promised or not self.person.whole:
             raise ParameterError(
                 "A report needs the figure for the whole person; make it with report.threats(ledger), which has one."
             )
@@ -105,6 +109,7 @@ class ThreatReport:
             "delta": to_text(self.delta),
             "ledger": {"place": self.place, "head": self.head},
             "explanation": [EXPLANATION, CONTEXTS],
+            **({"units": list(self.units)} if self.units else {}),
         }
 
     def _release(self, entry: Entry) -> dict[str, Any]:
@@ -145,6 +150,12 @@ def _size(row: ReportLine) -> tuple[bool, Extended | int, Extended | int]:
     return row.promise is None, promise, row.used.epsilon if row.used is not None else 0
 
 
+NO_LIFETIME = (
+    "There is no bound over a lifetime: protection fades with every further period in which a person appears. Habits "
+    "that repeat are not hidden."
+)
+
+
 def threats(
     ledger: Ledger,
     answers: Mapping[str, bool] | None = None,
@@ -171,10 +182,10 @@ def threats(
     account = Account(ledger, _delta(ledger, delta), values)
     named = _named_sets(ledger, sets, sensitive or {})
     person = account.row()
-    assert person.promise is not None  # every budget has a limit for the whole person
     groups = sorted((account.secrets.groups or {}) if account.secrets is not None else {})
     found = findings(given, groups, sorted(named))
-    large = size_finding(person.promise.epsilon)
+    # Where only periods are limited there is no figure for the whole person, and the report says so.
+    large = None if person.promise is None else size_finding(person.promise.epsilon)
     classes = account.classes
     odometer = ledger.odometer()
     return ThreatReport(
@@ -190,7 +201,18 @@ def threats(
         releases=tuple(ledger.history()),
         delta=account.delta,
         answers=given,
+        units=units_said(ledger.budget),
     )
+
+
+def units_said(budget: Budget) -> tuple[str, ...]:
+    """Say what is promised for each period of a person on its own, and whether anything is for a lifetime."""
+    found = [
+        f"Each {unit} of each person on its own: whoever guesses whether somebody was there, 50:50 before, is right "
+        f"{said(bound)} of the time, whatever is asked."
+        for unit, bound in budget.units
+    ]
+    return (*found, NO_LIFETIME) if found and budget.person is None else tuple(found)
 
 
 def sizes(schema: Schema) -> dict[str, int]:

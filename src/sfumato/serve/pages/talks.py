@@ -16,7 +16,8 @@ from sfumato.serve.doors import ASKERS, Door, desk_of, fields, lists_of, talks_o
 from sfumato.serve.identity import Identity
 from sfumato.serve.jobs import read_key
 from sfumato.serve.pages import render
-from sfumato.serve.pages.asking import quoted, usual_spend
+from sfumato.serve.pages.asking import usual_spend
+from sfumato.serve.pages.ways import quoted
 from sfumato.serve.talks import Terms, read_terms
 from sfumato.serve.wire import status_of, told
 from sfumato.show.views import readable

@@ -113,7 +113,8 @@ def test_a_curator_approves_adds_people_and_lowers_quotas(site):
     fields = {"way": "phrase", "phrase": "count where age > 61", "spend": "Pure(1.5)", "key": "large"}
     place = ana.send("/d/first/ask", fields, "/d/first/ask").headers["location"]
     waiting = ana.page(place)
-    assert "waiting" in waiting.text and waiting.headers["refresh"] == "3"
+    assert "waiting" in waiting.text and '<noscript><meta http-equiv="refresh" content="3">' in waiting.text
+    assert f"/api/datasets/first/jobs/{place.rpartition('/')[2]}/events" in waiting.text
     desk = cora.page("/d/first/desk").text
     job = place.rpartition("/")[2]
     assert job in desk and "epsilon 1.5" in desk

@@ -20,7 +20,7 @@ from sfumato.privacy import Bound
 from sfumato.serve.foresight import as_typed
 from sfumato.show.views import readable
 
-WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 420, 190, 64, 40, 40
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 210, 64, 40, 44, 40
 PERCENT = (25, 30, 35, 42, 50, 60, 70, 84, 100, 120, 140, 170, 200, 240, 280, 340, 400)
 STEPS = tuple(Fraction(part, 100) for part in PERCENT)
 """Where the slider may stand: a quarter of a spend to four times as much, each about a fifth above the one before."""
@@ -92,7 +92,7 @@ def curve_svg(
     places = []
     for number, ((spend, error), value) in enumerate(zip(known, logs, strict=True)):
         x = LEFT + (WIDTH - LEFT - RIGHT) * number / (len(known) - 1)
-        y = 22 + (HEIGHT - BOTTOM - 34) * (high - value) / spread
+        y = TOP + (HEIGHT - BOTTOM - TOP - 12) * (high - value) / spread
         places.append((x, y, spend, error))
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in places)
     parts = [
@@ -109,7 +109,7 @@ def curve_svg(
         )
     if here is not None and here[1] > 0 and len(known) == len(points):
         x = LEFT + (WIDTH - LEFT - RIGHT) * here[0] / (len(STEPS) - 1)
-        y = 22 + (HEIGHT - BOTTOM - 34) * min(1.0, max(0.0, (high - math.log(here[1])) / spread))
+        y = TOP + (HEIGHT - BOTTOM - TOP - 12) * min(1.0, max(0.0, (high - math.log(here[1])) / spread))
         parts.append(f'<circle class="here" cx="{x:.1f}" cy="{y:.1f}" r="7"/>')
     return Markup("".join([*parts, "</svg>"]))
 

@@ -70,7 +70,8 @@ def _usual(desk: Desk) -> str:
 def _error_text(error: float | None) -> str:
     if error is None:
         return "It is not known beforehand: how many people there are is private."
-    return f"A reply is the part of the people that fulfil a condition, off by at most {readable(100 * error, 100 * error)} % of all."
+    off = readable(100 * error, 100 * error)
+    return f"A reply is the part of the people that fulfil a condition, off by at most {off} % of all."
 
 
 @router.post("/d/{dataset}/conversations")

@@ -1,6 +1,8 @@
 // What pages do beside htmx; each of them works without this, too.
 "use strict";
 
+document.documentElement.classList.add("scripted"); // buttons that stand in for it are hidden then
+
 // The field of the spend follows the slider below the curve, and says to a screen reader which spend it stands for.
 document.addEventListener("input", (event) => {
   const slider = event.target;

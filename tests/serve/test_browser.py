@@ -134,6 +134,8 @@ def test_the_analyst_asks_sees_the_cost_first_and_takes_the_answer(demo, browser
     here.page.wait_for_selector(".foreseen")  # by htmx, before anything is paid
     assert "epsilon 0.1" in here.page.inner_text(".foreseen")
     here.page.wait_for_selector(".foreseen code:has-text('by sex')")
+    here.page.wait_for_selector(".foreseen code:has-text('SELECT sex, AVG(hours_per_week) FROM data GROUP BY sex')")
+    here.page.wait_for_selector("#slide")
     here.check()
     here.picture("ask")
     here.page.click("text=Ask and pay")
@@ -153,6 +155,31 @@ def test_the_analyst_asks_sees_the_cost_first_and_takes_the_answer(demo, browser
     here.picture("dataset")
 
 
+def test_the_spend_is_slid_by_keyboard_and_the_question_said_in_another_way(demo, browser):
+    place, tokens = demo
+    here = tab(browser, place)
+    here.sign_in(tokens["ana"])
+    here.go("/d/adult/ask?way=phrase&phrase=mean+of+age&spend=Pure(0.1)")
+    page = here.page
+    page.focus("#slide")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_selector(".foreseen dd:has-text('epsilon 0.2')")
+    assert page.input_value("#spend") == page.get_attribute("#slide", "aria-valuetext") == "Pure(0.2)"
+    assert page.evaluate("document.activeElement.id") == "slide"  # it is not taken away while it is held
+    here.check()
+    page.fill("#spend", "Pure(0.3)")
+    page.wait_for_selector("#slide[aria-valuetext='Pure(0.3)']")
+    page.press("#phrase", "Enter")  # looks, and goes to no other way
+    page.wait_for_url("**way=phrase**")
+    page.click("main >> button:has-text('SQL')")
+    assert page.input_value("#sql") == "SELECT AVG(age) FROM data" and page.input_value("#spend") == "Pure(0.3)"
+    here.check()
+    page.click("main >> button:has-text('Builder')")
+    assert page.input_value("#what") == "mean" and page.input_value("#column") == "age"
+    here.check()
+
+
 def test_an_analyst_on_a_phone_without_javascript(demo, browser):
     place, tokens = demo
     here = tab(browser, place, viewport={"width": 390, "height": 800}, java_script_enabled=False)
@@ -162,8 +189,12 @@ def test_an_analyst_on_a_phone_without_javascript(demo, browser):
     page.click("button:has-text('Sign in')")
     page.goto(place + "/d/adult/ask?way=phrase&phrase=count+where+age+%3E+64&spend=Pure(0.05)")
     assert "Before you pay" in page.inner_text("main")
-    page.click("text=What would it cost?")
-    assert "token" not in page.url
+    page.fill("#slide", "12")
+    page.click("text=Take what the slider says")
+    assert page.input_value("#spend") == "Pure(0.1)" and "token" not in page.url
+    page.click("main >> button:has-text('Builder')")
+    assert page.input_value("#where") == "age > 64"
+    page.click("text=What would it cost? >> visible=true")
     page.click("text=Ask and pay")
     page.wait_for_selector("text=How to cite it")
 
@@ -215,7 +246,7 @@ def test_a_conversation_from_its_cost_to_its_replies(demo, browser):
     for name in ("race", "sex"):
         tom.page.check(f"input[value={name}]")
     tom.page.fill("#spend", "Pure(1.2)")
-    tom.page.click("text=What would it cost?")
+    tom.page.click("text=What would it cost? >> visible=true")
     assert "waits for a curator" in tom.page.inner_text(".foreseen")
     tom.check()
     tom.page.click("text=Ask a curator for it")

@@ -9,6 +9,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.serve.identity import COOKIE, MOST_ATTEMPTS
+from sfumato.serve.pages.ways import in_all_ways
 from tests.serve.houses import add_accounts, open_site, write_house
 
 
@@ -112,7 +113,8 @@ def test_a_curator_approves_adds_people_and_lowers_quotas(site):
     fields = {"way": "phrase", "phrase": "count where age > 61", "spend": "Pure(1.5)", "key": "large"}
     place = ana.send("/d/first/ask", fields, "/d/first/ask").headers["location"]
     waiting = ana.page(place)
-    assert "waiting" in waiting.text and waiting.headers["refresh"] == "3"
+    assert "waiting" in waiting.text and '<noscript><meta http-equiv="refresh" content="3">' in waiting.text
+    assert f"/api/datasets/first/jobs/{place.rpartition('/')[2]}/events" in waiting.text
     desk = cora.page("/d/first/desk").text
     job = place.rpartition("/")[2]
     assert job in desk and "epsilon 1.5" in desk
@@ -210,3 +212,95 @@ def test_no_redirect_goes_elsewhere(site):
     browser = site.browser("ana")
     for path in ("//evil.example", "/sign-in?next=https://evil.example", "/d/first/ask?next=//evil.example"):
         assert "evil.example" not in browser.page(path).headers.get("location", "")
+
+
+SAME = (
+    ({"way": "build", "what": "mean", "column": "age", "by": "sex", "where": "age > 20"},
+     "mean of age by sex where age > 20", "SELECT sex, AVG(age) FROM data WHERE age > 20 GROUP BY sex"),
+    ({"way": "build", "what": "count"}, "count", "SELECT COUNT(*) FROM data"),
+    ({"way": "build", "what": "median", "column": "age"}, "median of age", "SELECT MEDIAN(age) FROM data"),
+    ({"way": "build", "what": "variance", "column": "age"}, "variance of age", "SELECT VAR_POP(age) FROM data"),
+    ({"way": "build", "what": "quantiles", "column": "age"}, "quantiles of age",
+     "SELECT QUANTILE_CONT(age, 0.25), QUANTILE_CONT(age, 0.5), QUANTILE_CONT(age, 0.75) FROM data"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "phrase", "sql"), SAME, ids=lambda one: one if isinstance(one, str) else "")
+def test_builder_phrase_and_sql_say_the_same(site, fields, phrase, sql):
+    desk = site.client.app.state.desks["first"]
+    parts = {name: value for name, value in fields.items() if name != "way"}
+    for given in (fields, {"way": "phrase", "phrase": phrase}, {"way": "sql", "sql": sql}):
+        said = in_all_ways(desk, given)
+        assert said == {"build": parts, "phrase": {"phrase": phrase}, "sql": {"sql": sql}}
+
+
+@pytest.mark.parametrize(
+    ("way", "text", "sayable"),
+    [
+        ("phrase", "histogram of sex", {"build", "phrase", "sql"}),
+        ("phrase", "distribution of age", {"build", "phrase"}),
+        ("phrase", "quantiles 0.1 of age", {"phrase"}),
+        ("phrase", "count, mean of age by sex", {"phrase"}),
+        ("phrase", "synthesize age, sex", {"phrase"}),
+        ("phrase", "mean of salary", {"phrase"}),
+        ("phrase", '{"question": "Count"}', {"phrase"}),
+        ("phrase", "", {"phrase"}),
+        ("sql", "SELECT COUNT(*), AVG(age) FROM data", {"sql"}),
+        ("sql", "SELECT sex, COUNT(*) AS n FROM data GROUP BY sex HAVING n > 5", {"sql"}),
+        ("sql", "SELECT COUNT(*) FROM data GROUP BY sex", {"build", "phrase", "sql"}),
+        ("sql", "SELECT COUNT(age) FROM data", {"sql"}),
+        ("sql", "SELECT SUM(age, contribution_bounds_per_group => (0, 9)) FROM data", {"sql"}),
+        ("sql", "SELEKT", {"sql"}),
+    ],
+)
+def test_what_cannot_be_said_in_another_way_is_left_out_there(site, way, text, sayable):
+    assert set(in_all_ways(site.client.app.state.desks["first"], {"way": way, way: text})) == sayable
+
+
+def test_going_to_another_way_takes_the_question_along(site):
+    browser, place = site.browser("ana"), "/d/first/ask"
+    fields = {"way": "phrase", "phrase": "mean of age by sex", "spend": "Pure(0.2)"}
+    looked = browser.page(f"{place}?{urlencode(fields)}").text
+    assert "The mean of age by sex" in looked and "SELECT sex, AVG(age) FROM data GROUP BY sex" in looked
+    went = browser.send(f"{place}/look", {**fields, "go": "build"}, place).headers["location"]
+    page = browser.page(went).text
+    assert '<option value="mean" selected>' in page and "<option selected>age</option>" in page
+    assert "Before you pay" in page and 'value="Pure(0.2)"' in page
+    nowhere = {**fields, "phrase": "synthesize age", "go": "sql"}
+    page = browser.page(browser.send(f"{place}/look", nowhere, place).headers["location"]).text
+    assert "What the phrase says cannot be said here" in page and "Before you pay" not in page
+    live = browser.send(
+        f"{place}/foreseen", {"way": "sql", "sql": "SELECT SUM(age) FROM data", "spend": "Pure(1)"}, place
+    )
+    assert "sum of age" in live.text and "The sum of age" in live.text
+
+
+def test_the_spend_slides_along_the_curve(site):
+    browser, place = site.browser("ana"), "/d/first/ask"
+    fields = {"way": "phrase", "phrase": "count where age > 40", "spend": "Pure(0.1)"}
+    page = browser.page(f"{place}?{urlencode(fields)}").text
+    assert (
+        '<label for="slide">' in page
+        and 'aria-valuetext="Pure(0.1)"' in page
+        and 'name="base" value="Pure(0.1)"' in page
+    )
+    moved = {**fields, "base": "Pure(0.1)", "shown": "8", "slide": "12"}
+    went = browser.send(f"{place}/look", moved, place).headers["location"]  # without JavaScript
+    page = browser.page(went).text
+    assert 'value="Pure(0.2)"' in page and 'name="shown" value="12"' in page and "epsilon 0.2" in page
+    typed = browser.send(f"{place}/look", {**moved, "spend": "Pure(0.7)"}, place).headers["location"]
+    assert "Pure%280.7%29" in typed  # what was typed counts
+    held = browser.send(f"{place}/foreseen", {**moved, "spend": "Pure(0.2)"}, place).text
+    assert "epsilon 0.2" in held and 'class="here"' in held and 'id="slide"' not in held  # nobody takes it from a hand
+    anew = browser.send(f"{place}/foreseen", {**moved, "spend": "Pure(0.7)"}, place).text
+    assert 'name="base" value="Pure(0.7)"' in anew and 'name="shown" value="8"' in anew
+    for wrong in ({"slide": "99"}, {"slide": "x"}, {"base": "Pure"}, {"base": "Pure(1e999999)"}, {"shown": "-1"}):
+        assert "Pure%280.1%29" in browser.send(f"{place}/look", {**moved, **wrong}, place).headers["location"]
+        assert browser.send(f"{place}/foreseen", {**moved, **wrong}, place).status_code == 200
+
+
+def test_the_navigation_leads_to_conversations_and_to_publications_where_there_are_some(site):
+    page = site.browser("ana").page("/d/first/conversations").text
+    assert '<a href="/d/first/conversations" aria-current="page">Conversations</a>' in page
+    assert 'href="/publications"' not in page
+    assert "conversations" not in site.browser("otto").page("/d/first").text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -22,6 +21,7 @@ from starlette.requests import Request
 from sfumato.errors import SfumatoError
 from sfumato.serve.api import asking, books, datasets, people, publications, status, talks
 from sfumato.serve.cautions import listen
+from sfumato.serve.counts import Counts
 from sfumato.serve.desks import Desks
 from sfumato.serve.doors import WATCHERS, SignIn, add_routes, every_route
 from sfumato.serve.house import Collection, House
@@ -75,7 +75,7 @@ def service_app(house: House, *, identify: Identify | None = None) -> FastAPI:
         redoc_url=None,
         openapi_url=None,  # FastAPI's own pages load scripts from elsewhere; pages/ has one that does not
     )
-    app.state.house, app.state.counted, app.state.streams = house, Counter(), 0
+    app.state.house, app.state.counted, app.state.streams = house, Counts(), 0
     for module in (datasets, asking, talks, books, people, publications):
         add_routes(app, module.router, "/api")
     add_routes(app, status.router)
@@ -102,12 +102,14 @@ def _open(app: FastAPI, house: House, identify: Identify | None) -> None:
     state.talks = Talks(state.store, house.service)
     state.shelf = Shelf(house.publications)
     state.jobs.resume()
+    state.counted.begin(state.store)
 
 
 def _close(app: FastAPI) -> None:
     app.state.jobs.close()
     app.state.talks.close()
     app.state.desks.close()
+    app.state.counted.end(app.state.store)
     app.state.store.close()
 
 
@@ -240,7 +242,7 @@ def _dress(request: Request, headers: MutableHeaders) -> None:
 
 def _write_line(request: Request, state: Any, status: int, elapsed: float) -> None:
     route = _route(request)
-    state.counted[(request.method, route, status)] += 1
+    state.counted.add(request.method, route, status)
     record = {
         "method": request.method,
         "route": route,

@@ -24,7 +24,7 @@ from sfumato.local.collector.ids import ID_BYTES, fresh
 from sfumato.local.plan import Plan
 from sfumato.local.wire import TAG_BYTES, Wire
 from sfumato.serve.commits import Busy, Commits
-from sfumato.serve.metrics import metrics_text
+from sfumato.serve.metrics import Together, metrics_text
 from sfumato.serve.senders import Authorize, Retry
 from sfumato.serve.ticks import SLOWEST, Receive, Send
 
@@ -118,6 +118,7 @@ def collector_app(
         return JSONResponse({"status": status, **collector.intake.to_json()}, 200 if collector.is_open else 503)
 
     if metrics is not None:
+        together = Together() if lanes else None  # a lane by itself would tell a part, and not which
 
         @app.get("/metrics")
         async def shown_metrics(request: Request) -> Response:
@@ -127,7 +128,7 @@ def collector_app(
             if refused is not None:
                 return refused
             kept_out = request.app.state.kept_out
-            text = await asyncio.to_thread(metrics_text, commits.collector, commits.waiting, kept_out)
+            text = await asyncio.to_thread(metrics_text, commits.collector, commits.waiting, kept_out, together)
             return Response(text, media_type="text/plain; version=0.0.4")
 
     return app

@@ -82,8 +82,10 @@ def _foresee(desk: Desk, asked: Meant, name: str, error: bool) -> Foreseen:
     return Foreseen(loss, seen.fits, seen.text, desk.needs_approval(asked), wide, medians, free=seen.free)
 
 
-def curve(desk: Desk, asked: Meant, name: str) -> list[tuple[str, float]]:
-    """Return the expected error at several spends around the one that is asked about; of a statement its first total's.
+def curve(desk: Desk, asked: Meant, name: str, around: Bound | None = None) -> list[tuple[str, float]]:
+    """Return the expected error at several spends around one, that of the question if no other is named.
+
+    Of a statement it is the error of its first total.
 
     A statement that says itself what it spends has no curve: another spend beside it would change nothing.
     """
@@ -92,7 +94,7 @@ def curve(desk: Desk, asked: Meant, name: str) -> list[tuple[str, float]]:
         return []
     found = []
     for part in PARTS:
-        spend = scaled(asked.spend, part)
+        spend = scaled(around or asked.spend, part)
         try:
             with planning():
                 size = _size(desk.front, asked, spend, name)

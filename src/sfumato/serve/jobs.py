@@ -51,6 +51,11 @@ SAID = {
     CANCELLED: "It was cancelled before anything was spent.",
     DECLINED: "A curator declined it; nothing was spent.",
 }
+STAGES = {
+    "queued": "It is queued.",
+    "drawing": "The data are read, and the answer is drawn.",
+    "finishing": "It is drawn and stored; what is shown of it is being made.",
+}
 MOST_WAITING = 10
 """So many questions of one person wait for a curator at most, in each data set."""
 TOO_MANY = f"{MOST_WAITING} of your questions wait for a curator; cancel one, or ask again when some are decided."
@@ -63,6 +68,25 @@ class _Run:
 
     name: str
     future: Future[None]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a question is, in public facts: a stage of the work, and how many questions are before it."""
+
+    stage: str = ""
+    before: int | None = None
+
+    @property
+    def said(self) -> str:
+        """The stage in a sentence."""
+        if not self.before:
+            return STAGES.get(self.stage, "")
+        return f"It is queued behind {self.before} other question{'' if self.before == 1 else 's'}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object."""
+        return {"stage": self.stage or None, "before": self.before}
 
 
 @dataclass(frozen=True)
@@ -133,6 +157,7 @@ class Jobs:
         self._lanes = {desk.name: ThreadPoolExecutor(1, f"ask-{desk.name}") for desk in desks}
         self._running: dict[str, _Run] = {}
         self._waiters: Counter[str] = Counter()
+        self._looked: dict[str, tuple[int, Progress]] = {}
         self._lock = Lock()
 
     @property
@@ -248,6 +273,7 @@ class Jobs:
         finally:
             with self._lock:
                 self._running.pop(name, None)
+                self._looked.pop(name, None)
 
     def _outcome(self, job: Job, desk: Desk) -> tuple[str, dict[str, Any]]:
         """Ask the curator, and return what became of it: where the answer is, or the sentence of the refusal."""
@@ -263,6 +289,41 @@ class Jobs:
             said = f"Something failed that should not have ({type(bug).__name__}); tell who runs the service."
             return FAILED, {"said": said, "kind": ""}
         return STORED, {"request": first.request, "reused": first.reused, "said": "", "kind": ""}
+
+    def progress(self, job: Job) -> Progress:
+        """Return how far a question is: what is before it, and then the stage that its ledger is in.
+
+        It is looked at once in every second of its run, however often somebody asks: looking all the time would tell
+        how long the data took to be read.
+        """
+        if job.state == QUEUED:
+            return Progress("queued", self._before(job))
+        if job.state != RUNNING:
+            self._looked.pop(job.id, None)
+            return Progress()
+        second = int(now() - job.changed)
+        with self._lock:
+            known = self._looked.get(job.id)
+        if known is not None and known[0] >= second:
+            return known[1]
+        found = Progress("finishing" if self._drawn(job) else "drawing")
+        with self._lock:
+            self._looked[job.id] = second, found
+        return found
+
+    def _before(self, job: Job) -> int:
+        """Return how many questions of its data set come first, whichever process answers them."""
+        first = sa.and_(table.c.dataset == job.dataset, table.c.state.in_((QUEUED, RUNNING)))
+        query = sa.select(sa.func.count().label("jobs")).where(first, table.c.created < job.created)
+        row = self.store.row(query)
+        return 0 if row is None else int(row.jobs)
+
+    def _drawn(self, job: Job) -> bool:
+        """Tell whether the ledger holds the draw already."""
+        try:
+            return self.desks[job.dataset].front.ledger.stored(job.own_request).state == "committed"
+        except SfumatoError:  # nothing is reserved yet
+            return False
 
     def _change(self, job: str, state: str, before: tuple[str, ...], **values: Any) -> bool:
         """Compare and set a state."""

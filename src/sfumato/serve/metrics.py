@@ -5,11 +5,15 @@ No ids, no addresses, no values of reports: every label is the digest of a publi
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from collections.abc import Iterable
+from pathlib import Path
 
 from sfumato.local.check import role_test
-from sfumato.local.collector import Collector, CollectorSet, Intake
+from sfumato.local.collector import Collector, CollectorSet, Intake, read_collection
+from sfumato.local.server import Server
 
 Line = tuple[str, dict[str, str], float]
 _HELP = {
@@ -22,24 +26,47 @@ _HELP = {
 }
 
 
-def metrics_text(collectors: Collector | CollectorSet, waiting: int, refused: dict[str, int]) -> str:
-    """Return the numbers as text."""
-    lines: list[Line] = [("sfumato_waiting_requests", {}, waiting)]
-    lines += [("sfumato_refused_requests_total", {"reason": reason}, count) for reason, count in refused.items()]
+READ_EVERY = 30.0
+"""A collection of several processes is read as a whole at most once in so many seconds."""
+
+
+class Together:
+    """What all processes have collected into the same directories; reading it takes as long as it is large."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, tuple[float, Server, Intake]] = {}
+
+    def of(self, collector: Collector) -> tuple[Server, Intake]:
+        """Return the sketch and the numbers of all lanes, an id that came to several of them counted once."""
+        known = self._read.get(collector.place)
+        if known is None or time.monotonic() - known[0] > READ_EVERY:
+            found = read_collection(collector.place)
+            known = self._read[collector.place] = time.monotonic(), found.server, found.intake
+        return known[1], known[2]
+
+
+def metrics_text(
+    collectors: Collector | CollectorSet, waiting: int, refused: dict[str, int], together: Together | None = None
+) -> str:
+    """Return the numbers as text; with `together` those of all processes, and what is of this one names it."""
+    own = {} if together is None else {"worker": str(os.getpid())}
+    lines: list[Line] = [("sfumato_waiting_requests", own, waiting)]
+    lines += [("sfumato_refused_requests_total", {**own, "reason": reason}, count) for reason, count in refused.items()]
     lines.append(("sfumato_free_bytes", {}, shutil.disk_usage(collectors.place).free))
     if isinstance(collectors, Collector):
-        lines += _of_plan(collectors)
+        lines += _of_plan(collectors, together)
     else:
         for plan in collectors.plans:
-            lines += _of_plan(collectors.collector(plan.digest.hex()))
-        lines += _counted({"plan": "none"}, collectors.strange)
+            lines += _of_plan(collectors.collector(plan.digest.hex()), together)
+        lines += _counted({**own, "plan": "none"}, collectors.strange)
     return _written(lines)
 
 
-def _of_plan(collector: Collector) -> list[Line]:
+def _of_plan(collector: Collector, together: Together | None) -> list[Line]:
     labels = {"plan": collector.plan.digest.hex()}
-    lines = _counted(labels, collector.intake)
-    test = role_test(collector.server())
+    server, intake = (collector.server(), collector.intake) if together is None else together.of(collector)
+    lines = _counted(labels, intake)
+    test = role_test(server)
     if test is not None:
         lines.append(("sfumato_role_chi_square", labels, test.statistic))
         lines.append(("sfumato_role_freedom", labels, test.freedom))

@@ -91,6 +91,14 @@ openings = _table(
     sa.UniqueConstraint("dataset", "name", "key"),
 )
 
+counted = _table(
+    "counted",  # requests, added up over all processes and all starts
+    *_texts(10, "method", primary_key=True),
+    *_texts(200, "route", primary_key=True),
+    sa.Column("status", sa.Integer, primary_key=True),
+    sa.Column("requests", sa.BigInteger, nullable=False),
+)
+
 LOCK = 0x5F0A71
 """PostgreSQL's advisory lock under which tables are made, so that two workers do not collide."""
 

@@ -20,7 +20,7 @@ from sfumato.serve.desks import Desk
 from sfumato.serve.doors import ASKERS, Door, desk_of, job_of, jobs_of
 from sfumato.serve.foresight import curve, foresee
 from sfumato.serve.identity import Identity
-from sfumato.serve.jobs import SAID, STORED, Job, read_key
+from sfumato.serve.jobs import SAID, STORED, Job, Jobs, read_key
 from sfumato.serve.problems import busy, respond
 from sfumato.serve.shown import KINDS, shown
 from sfumato.serve.wire import problem, status_of
@@ -37,6 +37,8 @@ Asked = Annotated[
         ]
     ),
 ]
+LONGEST_STREAM = 20
+"""So many seconds a stream of events lasts."""
 Key = Annotated[str | None, Header(alias="Idempotency-Key")]
 
 
@@ -132,7 +134,10 @@ def cancel(request: Request, who: Asker, job: str) -> dict[str, Any]:
 
 @router.get("/datasets/{dataset}/jobs/{job}/events")
 async def events(request: Request, who: Asker, job: str) -> StreamingResponse:
-    """Follow a question as server-sent events, one when its state changes, at whole seconds."""
+    """Follow a question as server-sent events, one when its state or stage changes, at whole seconds.
+
+    A stream ends after 20 seconds, so that no stop of the service waits for it; browsers connect again by themselves.
+    """
     found = await run_in_threadpool(job_of, request, who, job)
     if request.app.state.streams >= request.app.state.house.service.waiting:
         raise busy()
@@ -142,18 +147,25 @@ async def events(request: Request, who: Asker, job: str) -> StreamingResponse:
 async def _events(request: Request, job: str) -> AsyncIterator[str]:
     request.app.state.streams += 1
     try:
-        last = ""
-        for _ in range(600):
-            found = await run_in_threadpool(jobs_of(request).get, job)
-            if found.state != last:
-                last = found.state
-                said = {"job": found.id, "state": found.state, "said": found.said or SAID.get(found.state, "")}
+        last: dict[str, Any] = {}
+        for _ in range(LONGEST_STREAM):
+            said = await run_in_threadpool(_event, jobs_of(request), job)
+            if said != last:
+                last = said
                 yield f"event: state\ndata: {json.dumps(said)}\n\n"
-            if found.ended or await request.is_disconnected():
+            if said["ended"] or await request.is_disconnected():
                 return
             await asyncio.sleep(1)
     finally:
         request.app.state.streams -= 1
+
+
+def _event(jobs: Jobs, job: str) -> dict[str, Any]:
+    """Return where a question stands, and how far it is while it is on its way."""
+    found = jobs.get(job)
+    progress = jobs.progress(found)
+    said = found.said or progress.said or SAID.get(found.state, "")
+    return {"job": found.id, "state": found.state, "said": said, "ended": found.ended, **progress.to_json()}
 
 
 @router.get("/datasets/{dataset}/answers")

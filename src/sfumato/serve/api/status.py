@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
@@ -40,13 +39,12 @@ def ready(request: Request) -> JSONResponse:
 @router.get("/metrics")
 def metrics(request: Request, who: Annotated[Identity, Depends(Door(*WATCHERS))]) -> Response:
     """Give public numbers in the text format of Prometheus: requests by route and status, questions by state."""
-    seen: dict[tuple[str, str, int], int] = request.app.state.counted
-    own = f'worker="{os.getpid()}"'  # each process counts its own: with a name of its own every series only grows
+    seen = request.app.state.counted.total(request.app.state.store)
     lines = [
-        "# HELP sfumato_requests_total Requests by route and status.",
+        "# HELP sfumato_requests_total Requests by route and status, of all processes.",
         "# TYPE sfumato_requests_total counter",
         *(
-            f'sfumato_requests_total{{{own},method="{method}",route="{route}",status="{status}"}} {count}'
+            f'sfumato_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}'
             for (method, route, status), count in sorted(seen.items())
         ),
         "# HELP sfumato_questions Questions by data set and state.",

@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 def templates() -> Environment:
     """Return the templates; whatever stands in them is escaped."""
     found = Environment(
-        loader=FileSystemLoader([HERE / "templates", HERE]),
+        loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -45,6 +45,7 @@ def render(request: Request, template: str, status: int = 200, **facts: Any) -> 
     who: Identity | None = request.app.state.identify(request) if session is None else session.identity
     token = request.cookies.get(FORM_COOKIE) or new_key().hex() if session is None else session.form
     known = {"who": who, "form_token": token, "desk": facts.pop("desk", None), "path": request.url.path}
+    known["published"] = bool(list(request.app.state.shelf))
     response = HTMLResponse(templates().get_template(template).render(**known, **facts), status)
     if session is None:
         set_cookie(request, response, FORM_COOKIE, token)
@@ -57,7 +58,7 @@ def problem_page(request: Request, record: Mapping[str, Any], headers: Mapping[s
     try:
         response = render(request, "problem.html", record["status"], **facts)
     except Exception:  # the store itself may be what fails
-        alone = {"who": None, "form_token": "", "desk": None, "path": ""}
+        alone = {"who": None, "form_token": "", "desk": None, "path": "", "published": False}
         response = HTMLResponse(templates().get_template("problem.html").render(**alone, **facts), record["status"])
     response.headers.update(headers or {})
     return response

@@ -23,12 +23,10 @@ PREVIEWED = 10
 def one(request: Request, who: Asker, job: str) -> Response:
     """Show an answer, or where the question stands."""
     desk, found = desk_of(request), job_of(request, who, job)
-    said = found.said or SAID.get(found.state, "")
     if found.state != "stored":
-        response = render(request, "waiting.html", desk=desk, job=found, said=said)
-        if not found.ended:
-            response.headers["Refresh"] = "3"
-        return response
+        progress = jobs_of(request).progress(found)
+        said = found.said or progress.said or SAID.get(found.state, "")
+        return render(request, "waiting.html", desk=desk, job=found, said=said, stage=progress.stage)
     answer = shown(desk, found, who)
     facts: dict[str, Any] = {"table": None, "more": "", "made_up": None}
     frame = answer.frame

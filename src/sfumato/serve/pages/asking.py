@@ -13,50 +13,21 @@ from starlette.requests import Request
 from sfumato.errors import SfumatoError
 from sfumato.noise import new_key
 from sfumato.privacy import Approximate, Concentrated
-from sfumato.serve.asked import Form, read_form
+from sfumato.serve.asked import Form, Meant, read_form
 from sfumato.serve.desks import Desk
 from sfumato.serve.doors import ASKERS, Door, desk_of, fields, jobs_of
-from sfumato.serve.foresight import as_typed, curve, error_text, foresee
+from sfumato.serve.foresight import Foreseen, curve, error_text, foresee
 from sfumato.serve.identity import Identity
 from sfumato.serve.jobs import read_key
 from sfumato.serve.pages import render
-from sfumato.serve.pages.curve import curve_svg
+from sfumato.serve.pages.curve import curve_svg, slid, slider_of
+from sfumato.serve.pages.ways import PARTS, WAYS, WHATS, built, in_all_ways, quoted
 from sfumato.serve.wire import told
 
 router = APIRouter()
 Asker = Annotated[Identity, Depends(Door(*ASKERS, page=True))]
 
-WHATS = {
-    "count": ("How many rows", False),
-    "people": ("How many different people", False),
-    "sum": ("The sum of", True),
-    "mean": ("The mean of", True),
-    "variance": ("The variance of", True),
-    "median": ("The median of", True),
-    "quantiles": ("The quartiles of", True),
-    "histogram": ("How often each value occurs of", True),
-    "distribution": ("The distribution of", True),
-}
-FIELDS = ("way", "what", "column", "by", "where", "phrase", "sql", "spend", "columns")
-
-
-def quoted(name: str) -> str:
-    """Return a name as it stands in a phrase: in quotes if it is more than a word, or a word of the phrase."""
-    plain = name.isidentifier() and name.lower() not in ("from", "by", "with", "missing", "where", "of", "found")
-    return name if plain else f'"{name}"'
-
-
-def built(given: Mapping[str, str]) -> str:
-    """Return the phrase that the fields of the builder mean."""
-    what = given.get("what", "count")
-    words = [what if what in WHATS else "count"]
-    if WHATS[words[0]][1] and given.get("column"):
-        words += ["of", quoted(given["column"])]
-    if given.get("by"):
-        words += ["by", quoted(given["by"])]
-    if given.get("where", "").strip():
-        words += ["where", given["where"].strip()]
-    return " ".join(words)
+FIELDS = ("way", *PARTS, "phrase", "sql", "spend", "base", "columns")
 
 
 def form_of(given: Mapping[str, str]) -> Form:
@@ -66,7 +37,7 @@ def form_of(given: Mapping[str, str]) -> Form:
     if way == "sql":
         record["sql"] = given.get("sql", "").strip()
     else:
-        record["phrase"] = given.get("phrase", "").strip() if way == "phrase" else built(given)
+        record["phrase"] = given.get("phrase", "").strip() if way == "phrase" else built(given).phrase()
     return read_form(record)
 
 
@@ -78,25 +49,55 @@ def usual_spend(desk: Desk) -> str:
     return "Concentrated(0.005)" if isinstance(bound, Concentrated) else "Pure(0.1)"
 
 
+NOTHING: dict[str, Any] = {
+    "foreseen": None,
+    "wrong": "",
+    "cost": "",
+    "error": "",
+    "curve": "",
+    "slider": None,
+    "others": [],
+}
+"""What stands below the form before anything was looked at."""
+
+
 def _facts(desk: Desk, who: Identity, given: Mapping[str, str], looked: bool) -> dict[str, Any]:
     """Return what stands below the form: cost, error and curve, or the sentence that says what is wrong."""
-    facts: dict[str, Any] = {"foreseen": None, "wrong": "", "cost": "", "error": "", "curve": "", "phrase": ""}
+    facts = dict(NOTHING)
     if not looked:
         return facts
     try:
-        form = form_of(given)
-        asked = desk.meant(form)
+        asked = desk.meant(form_of(given))
         found = foresee(desk, asked, who.name)
-        facts |= {"foreseen": found, "cost": found.cost, "error": error_text(found)}
-        facts["phrase"] = form.asked if form.way == "phrase" else ""
+        facts |= {"foreseen": found, "cost": found.cost, "error": error_text(found), "others": _others(desk, given)}
         if asked.spend is not None and (found.error or found.medians):
-            here, what = as_typed(asked.spend), next(iter(found.medians), "")
-            facts["curve"] = curve_svg(
-                curve(desk, asked, who.name), here, lambda spend: _address(desk, given, spend), what
-            )
+            facts |= _drawn(desk, who, given, asked, found)
     except SfumatoError as problem:
         facts["wrong"] = told(problem)
     return facts
+
+
+def _drawn(desk: Desk, who: Identity, given: Mapping[str, str], asked: Meant, found: Foreseen) -> dict[str, Any]:
+    """Return the curve of error against spend, and the slider that lies below it."""
+    assert asked.spend is not None
+    slider = slider_of(given.get("base", ""), asked.spend)
+    points = curve(desk, asked, who.name, slider.base)
+    what, size = next(iter(found.medians.items()), ("", None if found.error is None else found.error.size))
+    here = None if size is None else (slider.step, size)
+    drawn = curve_svg(points, here, lambda spend: _address(desk, {**given, "base": ""}, spend), what)
+    return {"curve": drawn, "slider": slider if drawn else None}
+
+
+def _others(desk: Desk, given: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return what is asked as the other ways say it, beside the name of each."""
+    said = in_all_ways(desk, given)
+    texts = {"phrase": "As a phrase", "sql": "In SQL"}
+    found = [(label, said[way][way]) for way, label in texts.items() if way in said and said[way].get(way)]
+    if given.get("way") in ("phrase", "sql"):
+        found = [(label, text) for label, text in found if text != given.get(given["way"], "").strip()]
+        if "build" in said:
+            found.insert(0, ("In the builder", built(said["build"]).told()))
+    return found
 
 
 def _address(desk: Desk, given: Mapping[str, str], spend: str) -> str:
@@ -112,15 +113,17 @@ def page(request: Request, who: Asker) -> Response:
     given.setdefault("spend", usual_spend(desk))
     if desk.several:
         given["way"] = "sql"
-    names = list(desk.front.schema.names)
     return render(
         request,
         "ask.html",
         desk=desk,
         given={name: given.get(name, "") for name in FIELDS},
         whats=WHATS,
-        names=names,
+        ways=WAYS,
+        lost=WAYS.get(given.get("lost", ""), ""),
+        names=list(desk.front.schema.names),
         key=new_key()[:16].hex(),
+        live=False,
         **_facts(desk, who, given, looked),
     )
 
@@ -128,18 +131,37 @@ def page(request: Request, who: Asker) -> Response:
 @router.post("/d/{dataset}/ask/foreseen")
 def foreseen(request: Request, who: Asker) -> Response:
     """Show the part of the page that changes while somebody types; a POST, so that its form's token is in no URL."""
-    desk = desk_of(request)
-    return render(request, "foreseen.html", desk=desk, **_facts(desk, who, fields(request), True))
+    desk, given = desk_of(request), fields(request)
+    facts = _facts(desk, who, given, True)
+    slider = facts["slider"]
+    # A slider that somebody holds is left alone; it is made anew when it lies below other spends.
+    stays = given.get("base", "") == ("" if slider is None else slider.text)
+    return render(request, "live.html", desk=desk, live=True, stays=stays, **facts)
 
 
 @router.post("/d/{dataset}/ask/look")
 def look(request: Request, who: Asker) -> Response:
-    """Go to the page that says what a question would cost, or to its rehearsal, with the question in the address."""
+    """Go to the page that says what a question would cost, to its rehearsal, or to another way of saying it.
+
+    The question stands in the address.
+    """
     desk, given = desk_of(request), fields(request)
-    place = _address(desk, given, given.get("spend", ""))
+    given = {**given, "spend": slid(given)}
+    if given.get("go") in WAYS:
+        return RedirectResponse(_other_way(desk, given, given["go"]), 303)
+    place = _address(desk, given, given["spend"])
     if given.get("then") == "rehearse":
         place = place.replace("/ask?", "/ask/rehearse?", 1)
     return RedirectResponse(place, 303)
+
+
+def _other_way(desk: Desk, given: Mapping[str, str], way: str) -> str:
+    """Return the address of the same question said in another way, or of that way's empty form if it cannot be."""
+    said = in_all_ways(desk, given)
+    own = given.get("way") or "build"
+    kept = {name: given[name] for name in ("spend", "base") if given.get(name)}
+    lost = {"lost": own} if way not in said and said.get(own) else {}
+    return f"/d/{desk.name}/ask?{urlencode({'way': way, **said.get(way, {}), **kept, **lost})}"
 
 
 @router.get("/d/{dataset}/ask/rehearse")
@@ -173,10 +195,7 @@ def synthetic(request: Request, who: Asker) -> Response:
     desk, query = desk_of(request), request.query_params
     chosen = [name for name in query.getlist("columns") if name in desk.front.schema.names]
     spend = query.get("spend") or usual_spend(desk).replace("0.1", "1")
-    facts: dict[str, Any] = {"foreseen": None, "wrong": "", "cost": "", "error": "", "curve": "", "phrase": ""}
-    if chosen:
-        phrase = synthesis(chosen)
-        facts |= _facts(desk, who, {"way": "phrase", "phrase": phrase, "spend": spend}, True)
+    facts = _facts(desk, who, {"way": "phrase", "phrase": synthesis(chosen), "spend": spend}, bool(chosen))
     names = list(desk.front.schema.names)
     return render(
         request,
@@ -187,7 +206,8 @@ def synthetic(request: Request, who: Asker) -> Response:
         spend=spend,
         key=new_key()[:16].hex(),
         asked=synthesis(chosen) if chosen else "",
-        **{name: value for name, value in facts.items() if name != "phrase"},
+        live=False,
+        **{**facts, "slider": None, "others": []},
     )
 
 

@@ -23,7 +23,7 @@ def listed(request: Request, who: Anybody) -> Response:
     """Show the data sets that somebody may see."""
     desks = [desk for desk in desks_of(request) if who.sees(desk.name)]
     shown = [(desk, desk.facts(), meters(desk, who)[:1]) for desk in desks]
-    return render(request, "home.html", desks=shown, shelf=list(shelf_of(request)))
+    return render(request, "datasets.html", desks=shown, shelf=list(shelf_of(request)))
 
 
 @router.get("/d/{dataset}")
@@ -39,7 +39,7 @@ def one(request: Request, who: Anybody) -> Response:
     explained = "" if person is None else person.explain()
     return render(
         request,
-        "room.html",
+        "dataset.html",
         desk=desk,
         facts=desk.facts(),
         meters=meters(desk, who),

@@ -16,7 +16,8 @@ from sfumato.serve.doors import ASKERS, Door, desk_of, fields, lists_of, talks_o
 from sfumato.serve.identity import Identity
 from sfumato.serve.jobs import read_key
 from sfumato.serve.pages import render
-from sfumato.serve.pages.asking import quoted, usual_spend
+from sfumato.serve.pages.asking import usual_spend
+from sfumato.serve.pages.ways import quoted
 from sfumato.serve.talks import Terms, read_terms
 from sfumato.serve.wire import status_of, told
 from sfumato.show.views import readable
@@ -69,9 +70,8 @@ def _usual(desk: Desk) -> str:
 def _error_text(error: float | None) -> str:
     if error is None:
         return "It is not known beforehand: how many people there are is private."
-    return (
-        f"A reply is the part of the people that fulfil a condition, off by at most {readable(100 * error)} % of all."
-    )
+    off = readable(100 * error, 100 * error)
+    return f"A reply is the part of the people that fulfil a condition, off by at most {off} % of all."
 
 
 @router.post("/d/{dataset}/conversations")

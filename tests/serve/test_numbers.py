@@ -1,0 +1,98 @@
+"""What the service tells of itself: requests added up over processes, and how far a question is, from public facts."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from sfumato.serve.counts import Counts
+from sfumato.serve.desks import Desk
+from sfumato.serve.jobs import Progress
+from sfumato.serve.store import Store
+from tests.local.collecting import SMALL, batch
+from tests.serve.houses import add_accounts, open_site, write_house
+
+COLLECTION = """
+[[collection]]
+name = "words"
+place = "collected"
+plans = ["small.plan"]
+"""
+
+
+def counted(text: str, route: str) -> int:
+    return sum(int(found) for found in re.findall(rf'route="{re.escape(route)}",status="\d+"}} (\d+)', text))
+
+
+def test_requests_of_all_processes_are_added_up_and_so_are_reports(tmp_path):
+    SMALL.save(tmp_path / "small.plan")
+    house = write_house(tmp_path, more=COLLECTION)
+    tokens = add_accounts(house)
+    (first, one), (second, two) = open_site(house, tokens), open_site(house, tokens)
+    with first, second:
+        for site, number in ((one, 3), (two, 2)):
+            for _ in range(number):
+                site.get("ana", "/api/me")
+        second.app.state.counted.write(second.app.state.store)  # as it does every few seconds
+        assert counted(one.get("carla", "/metrics").text, "/api/me") == 5
+        for client, number in ((first, 1), (second, 2), (second, 1)):  # the last one came to the other process before
+            sent = client.post(
+                "/collect/words/reports", content=batch(number), headers={"Content-Type": "application/octet-stream"}
+            )
+            assert sent.status_code == 200
+        told = one.get("carla", "/collect/words/metrics").text
+        assert 'result="accepted"} 100' in told and 'result="duplicate"} 50' in told
+        assert re.search(r'waiting_requests\{worker="\d+"\} 0', told)
+    client, again = open_site(house, tokens)
+    with client:  # numbers only grow, also over a new start
+        assert counted(again.get("carla", "/metrics").text, "/api/me") == 5
+
+
+def test_only_known_methods_are_told_apart_and_what_cannot_be_written_is_kept(tmp_path, monkeypatch):
+    store, counts = Store(str(tmp_path / "counts.db")), Counts()
+    for method in ("GET", "BREW", "x" * 5000):
+        counts.add(method, "/r", 200)
+
+    def fail() -> Any:
+        raise sa.exc.OperationalError("…", None, Exception())
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "change", fail)
+        counts.write(store)
+    assert counts.total(store) == {("GET", "/r", 200): 1, ("other", "/r", 200): 2}
+    store.close()
+
+
+def test_a_question_says_how_far_it_is(site, monkeypatch):
+    """Stages come from the queue and the ledger, and are looked at once in each second of a run."""
+    jobs, asked, seen, clock = site.client.app.state.jobs, Desk.ask, [], [0.0]
+
+    def slow(desk, meant, name, request):
+        (job,) = [one for one in jobs.listed("first", name) if one.own_request == request]
+        monkeypatch.setattr("sfumato.serve.jobs.now", lambda: job.changed + clock[0])
+        behind = replace(job, state="queued", created=job.created + 1)
+        seen.append(jobs.progress(behind).said)
+        seen.append(jobs.progress(job).stage)
+        found = asked(desk, meant, name, request)
+        seen.append(jobs.progress(job).stage)  # still what was seen in this second
+        clock[0] = 1.0
+        seen.append(jobs.progress(job).stage)
+        return found
+
+    monkeypatch.setattr(Desk, "ask", slow)
+    job = site.ask("ana", "count where age > 58", "Pure(0.01)").json()["job"]
+    assert seen == ["It is queued behind 1 other question.", "drawing", "drawing", "finishing"]
+    said = site.get("ana", f"/api/datasets/first/jobs/{job}/events").text
+    record = json.loads(said.split("data: ")[1].splitlines()[0])
+    assert record["ended"] and record["stage"] is None and record["said"] == "It is answered and stored."
+    assert not jobs._looked
+
+
+@pytest.mark.parametrize(("before", "said"), [(0, "It is queued."), (2, "It is queued behind 2 other questions.")])
+def test_a_place_in_the_queue_is_said_in_a_sentence(before, said):
+    assert Progress("queued", before).said == said

@@ -48,9 +48,9 @@ def curator() -> Curator:
 )
 def test_every_answer_has_a_picture(curator: Curator, tmp_path: Path, question: sf.Count, kind: str) -> None:
     answer = curator.ask(question, Pure(0.5))
-    drawn = answer.plot(tmp_path / "new" / "picture.svg")
+    drawn = answer.plot(tmp_path / "picture.svg")
     assert type(drawn).__name__ == kind
-    ElementTree.fromstring((tmp_path / "new" / "picture.svg").read_text())
+    ElementTree.fromstring((tmp_path / "picture.svg").read_text())
     assert drawn.title == title_of(answer.question.to_json(), notes=answer.notes)
     notebook = answer._repr_html_()
     ElementTree.fromstring(notebook)

@@ -49,7 +49,7 @@ def check_kind(request: Request, out: Path | None, rows: int | None, plot: Path 
     if plot is not None and request.by:
         of, by = getattr(request.questions[0], "column", "age"), ", ".join(request.by)
         raise ParameterError(
-            f"Quantiles by group have a table and no picture; there is one of a single group, 'quantiles of {of} where "
+            f"Quantiles by group have a table and no picture; there is one of one group, 'quantiles of {of} where "
             f"{request.by[0]} = …', and one of all groups for 'mean of {of} by {by}'."
         )
     if plot is not None and kind in ("Synthesize", "Synopsize", "Learn"):

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from sfumato.errors import ParameterError
 from sfumato.grammar import printed, tree
+from sfumato.grammar.printing import printed_number
 from sfumato.privacy import Bound
 from sfumato.privacy.bounds import bound_of
 from sfumato.sql.scope import Scope
@@ -71,6 +72,16 @@ def groups_of(options: Sequence[tree.Option], keys: Sequence[object]) -> int | N
 def printed_groups(groups: int | None) -> str:
     """Return the option in canonical form, with a space after it; nothing where there is none."""
     return "" if groups is None else f"WITH DIFFERENTIAL_PRIVACY OPTIONS ({GROUPS} = {groups}) "
+
+
+def written_groups(select: tree.Select) -> str:
+    """Return the options that change what is read, in canonical form from the tree alone."""
+    found = [
+        f"{option.name.text.lower()} = {printed_number(read_number(option.value.text))}"
+        for option in select.options
+        if option.name.text.lower() == GROUPS and isinstance(option.value, tree.Number)
+    ]
+    return f"WITH DIFFERENTIAL_PRIVACY OPTIONS ({', '.join(found)}) " if found else ""
 
 
 def _check_unit(option: tree.Option, scope: Scope) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -12,8 +12,9 @@ from sfumato.grammar.printing import printed_name, printed_number
 from sfumato.sql.canonical import Names, canonical
 from sfumato.sql.charged import Reader, check_charged, conjuncts
 from sfumato.sql.days import with_days
+from sfumato.sql.limits import check_found, check_limited
 from sfumato.sql.narrowing import narrowed
-from sfumato.sql.options import GROUPS, groups_of, printed_groups
+from sfumato.sql.options import groups_of, printed_groups, written_groups
 from sfumato.sql.scope import Per, Scope, Written, bare, given, open_scope, with_condition
 from sfumato.sql.typing import Leaves, typed
 from sfumato.table.database import Database
@@ -122,59 +123,22 @@ def plan_of(statement: tree.Statement, database: Database, *, days: bool = False
         found[total.text] = total
     groups = groups_of(select.options, select.keys)
     if not listable(keys) and not flat.everybody:
-        _check_found(found.values(), keys, flat, groups or database.private[flat.anchor.table].groups_per_person)
+        check_found(found.values(), keys, flat, groups or database.private[flat.anchor.table].groups_per_person)
     if groups is not None:
-        _check_limited(found.values(), keys)
+        check_limited(found.values(), keys)
     plan = Plan(tuple(pers.values()), flat, scope.source, keys, tuple(found.values()), groups)
     written_items = [canonical(node, scope_names(scope)) for node in (*_written_keys(select), *aggregates_of(select))]
     _check_canonical(
         plan.text(),
         _with(pers)
         + _as_written(
-            list(dict.fromkeys(written_items)), select.where, _written_keys(select), scope, _written_groups(select)
+            list(dict.fromkeys(written_items)), select.where, _written_keys(select), scope, written_groups(select)
         ),
     )
     reader = Reader(source, scope, {name: per.written for name, per in pers.items()})
     written = reader.presence(select.where) | reader.reads((*aggregates_of(select), *_written_keys(select)))
     check_charged(plan.reads, written, frozenset(database.attributes))
     return plan, scope
-
-
-def _written_groups(select: tree.Select) -> str:
-    """Return the options that change what is read, in canonical form from the tree alone."""
-    found = [
-        f"{option.name.text.lower()} = {printed_number(read_number(option.value.text))}"
-        for option in select.options
-        if option.name.text.lower() == GROUPS and isinstance(option.value, tree.Number)
-    ]
-    return f"WITH DIFFERENTIAL_PRIVACY OPTIONS ({', '.join(found)}) " if found else ""
-
-
-def _check_limited(totals: Iterable[Total], keys: Sequence[Expression]) -> None:
-    """Refuse a limit on groups beside totals of weighed rows, which are bounded by the rows of a person."""
-    for total in totals:
-        if total.bounds is None and not total.distinct and listable(keys):
-            raise ParameterError(
-                f"{GROUPS} keeps some groups of a person, and {total.text} weighs all of their rows; write bounds: "
-                "SUM(x, contribution_bounds_per_group => (0, 500)), or leave the option out."
-            )
-
-
-def _check_found(totals: Iterable[Total], keys: Sequence[Expression], flat: Flat, groups: int | None) -> None:
-    """Refuse groups of events that nobody can list where rows would be weighed, or people be in any number of them."""
-    listed = ", ".join(key.text for key in keys)
-    if any(total.bounds is None and not total.distinct for total in totals):
-        raise ParameterError(
-            f"There are too many possible values of {listed} to list them all, and groups are found among people with "
-            "one row each, or for numbers with bounds; write COUNT(DISTINCT person) or SUM(x, "
-            "contribution_bounds_per_group => (0, 500)), declare the labels, or make one row a person in WITH."
-        )
-    sides = {column.split(".", 1)[0] for key in keys for column in key.columns}
-    if groups is None and not sides <= flat.of_persons:
-        raise ParameterError(
-            f"Somebody may be in any number of groups by {listed}; write WITH DIFFERENTIAL_PRIVACY "
-            f"OPTIONS({GROUPS} = 3) after SELECT, or groups_per_person in the schema."
-        )
 
 
 def _dated(where: tree.Expression | None, scope: Scope, days: bool) -> tree.Expression | None:

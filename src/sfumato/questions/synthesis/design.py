@@ -47,8 +47,11 @@ PARITY_ONES = 0.7
 """Laplace noise grows with the number of parities, not with its root: one-way ones get this part of their share."""
 
 
-FIRST_ONES, FIRST_PAIRS, FIRST_PAIRS_WIDE = 0.15, 0.15, 0.25
-"""Of a Gaussian spend: what a first look at one-way tables and pairs gets; more where only a mixture can hold all."""
+FIRST_ONES, FIRST_PAIRS = 0.15, 0.15
+"""Of a Gaussian spend: what a first look at one-way tables and pairs gets. Pairs that then drown have cost no more."""
+
+LIKELY_ONES = 0.5
+"""About what single columns get in two looks where only a mixture can hold all; the number of rows is matched to it."""
 
 CHECKED, FINEST_GRID = Fraction(1, 50), 16
 """The part of a spend that compares models with the data, and the finest grid that it counts in, as a power of 2."""
@@ -225,7 +228,7 @@ def _with_triples(
     private = facts.total is None
     # Where people turn out too few for triples, pairs get the rest of the spend: the noise that then counts is that of
     # the whole of it.
-    stack = _guarded(facts, groups, shares, amount - later, spend=spend, pure=pure, judged=whole)
+    stack = _guarded(facts, groups, shares, amount - later, spend=spend, pure=pure, judged=whole, part=1 - CHOSEN_SHARE)
     ones, begun = _ones(groups, shares)
     other = stack_of(facts, groups, shares, later, spend, pure=pure)
     twice = _looks_twice(facts, groups, spend, pure)
@@ -253,13 +256,15 @@ def _guarded(
     spend: Bound,
     pure: bool,
     judged: TableStack | None = None,
+    part: float = 1.0,
 ) -> TableStack | GuardedTables | LookedTables:
     """Return a stack; where the number of rows is private, its pairs wait until the first tables have shown it.
 
-    How many rows pairs need follows from the noise of `judged`, by default of the pairs themselves.
+    How many rows pairs need follows from the noise of `judged`, by default of the pairs themselves. `amount` is a part
+    of what there is for tables.
     """
     if _looks_twice(facts, groups, spend, pure):
-        return _looked(facts, groups, amount, spend)
+        return _looked(facts, groups, amount, spend, part)
     if facts.total is not None or "pairs" not in groups or spend.unit != "person":
         return stack_of(facts, groups, shares, amount, spend, pure=pure)
     paired = Fraction(shares["pairs"]).limit_denominator(10**6)
@@ -281,15 +286,16 @@ def _looks_twice(facts: SynthesisFacts, groups: Groups, spend: Bound, pure: bool
     return not pure and not few_bits and "pairs" in groups and spend.unit == "person"
 
 
-def _looked(facts: SynthesisFacts, groups: Groups, amount: Fraction, spend: Bound) -> LookedTables:
-    """Return a first look at all tables, and a second one at those that it points to."""
+def _looked(facts: SynthesisFacts, groups: Groups, amount: Fraction, spend: Bound, part: float) -> LookedTables:
+    """Return a first look at all tables, and a second one at those that it points to; `part` of a spend buys both."""
     sizes = [facts.space.sizes[place] for place in facts.wide]
     shares = {
         "ones": min(FIRST_ONES, ones_share(sizes)),
-        "pairs": FIRST_PAIRS if is_dense(facts.space.sizes) else FIRST_PAIRS_WIDE,
+        "pairs": FIRST_PAIRS,
     }
     if "total" in groups:
-        shares["total"] = total_share(sizes, ones_share(sizes))
+        likely = ones_share(sizes) if is_dense(facts.space.sizes) else LIKELY_ONES
+        shares["total"] = total_share(sizes, likely) / part
     paid = Fraction(sum(shares.values())).limit_denominator(100)
     return LookedTables(
         first=stack_of(facts, groups, shares, paid * amount, spend),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from sfumato.totals.tables.contrasts import Floats
 
 Columns = tuple[int, ...]
 """Some columns by their places, in rising order."""
+MOST_CELLS = 2**18
+"""So many cells are held at once; above, only a mixture of products holds all columns."""
 
 
 @dataclass(frozen=True)
@@ -19,13 +22,19 @@ class Evidence:
     """Noisy one-way tables, and centred tables of two or more columns, as parts of all people.
 
     `ones` add up to 1 each; `one_precisions` is 1/variance of a cell of each. `centred` maps columns to a table
-    without its smaller tables and the precision of its cells.
+    without its smaller tables and the precision of its cells. `people` are so many rows, as far as is known.
     """
 
     sizes: tuple[int, ...]
     ones: tuple[Floats, ...]
     one_precisions: tuple[float, ...]
     centred: Mapping[Columns, tuple[Floats, float]]
+    people: float = inf
+
+    @property
+    def dense(self) -> bool:
+        """Whether all cells are few enough to be held at once."""
+        return prod(self.sizes) <= MOST_CELLS
 
     def part(self, group: Columns) -> Evidence:
         """Return what is known about some columns, which then have the places from 0 on."""
@@ -36,6 +45,7 @@ class Evidence:
             tuple(self.ones[place] for place in group),
             tuple(self.one_precisions[place] for place in group),
             {tuple(at[place] for place in columns): one for columns, one in inside.items()},
+            self.people,
         )
 
     def matrix(self, scale: float = 1.0) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -15,8 +15,8 @@ from sfumato.model.base import Model
 from sfumato.model.factored import Component, Factored
 from sfumato.model.joined import Joined, part_of
 from sfumato.model.mixture import Mixture
-from sfumato.questions.synthesis.evidence import Columns, Evidence
-from sfumato.questions.synthesis.fit_dense import MOST_CELLS, STEPS, DenseFit
+from sfumato.questions.synthesis.evidence import MOST_CELLS, Columns, Evidence
+from sfumato.questions.synthesis.fit_dense import STEPS, DenseFit
 from sfumato.questions.synthesis.fit_mixture import Effort, MixtureFit, effort, public_jitter
 from sfumato.questions.synthesis.standing import Judged, connected, judged
 from sfumato.show.progress import quiet
@@ -63,14 +63,15 @@ def candidates(evidence: Evidence, space: Space, total: float, progress: Callabl
     """Return models to be compared with the data, the likeliest first and the product of one-way tables last (SY-PART).
 
     A group that all pairs together speak for, and the groups that pairs link by themselves, are both tried where only
-    mixtures can hold the columns: a false link costs them much, and so does a lost one.
+    mixtures can hold the columns: a false link costs them much, and so does a lost one. One group comes first
+    where it is the likelier of both.
     """
     found = judged(evidence)
     fit = Fit(evidence, found, space, total, False, progress)
     whole, apart, alone = [tuple(range(len(space.names)))], found.groups(), connected(len(space.names), [])
     tried = [whole] if found.whole else []
     if not found.whole or not is_dense(evidence.sizes):
-        tried.append(apart)
+        tried.insert(0 if found.falls_apart else len(tried), apart)
     return [fit.of(groups) for groups in [*dict.fromkeys(map(tuple, tried)), *([alone] if alone not in tried else [])]]
 
 

@@ -14,7 +14,6 @@ from sfumato.questions.synthesis.evidence import Columns, Evidence
 from sfumato.questions.synthesis.standing import Judged
 from sfumato.totals.tables.contrasts import Floats
 
-MOST_CELLS = 2**18
 STEPS, LOOK_EVERY = 1500, 10
 """A fit ends when its gradient is small beside the noise, which is looked at now and then, or after so many steps."""
 SMALL = 0.05

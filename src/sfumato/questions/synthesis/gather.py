@@ -70,7 +70,7 @@ class Gathered:
             for columns, (weighted, weight) in self._tables.items()
             if len(columns) > 1
         }
-        return Evidence(self.sizes, tuple(ones), tuple(precisions), found)
+        return Evidence(self.sizes, tuple(ones), tuple(precisions), found, total)
 
 
 def gather(parts: Sequence[Part], released: Sequence[Integers], sizes: Sequence[int], total: int | None) -> Gathered:

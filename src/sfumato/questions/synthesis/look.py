@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfumato.questions.synthesis.evidence import Columns, Evidence
-from sfumato.questions.synthesis.fit_dense import MOST_CELLS
+from sfumato.questions.synthesis.evidence import MOST_CELLS, Columns, Evidence
 from sfumato.questions.synthesis.shares import ones_share
 from sfumato.questions.synthesis.standing import Judged, connected, judged
 from sfumato.totals.tables.contrasts import Floats
@@ -20,8 +19,14 @@ STEPS, FIRST_COUNTS = 20, (1, 2, 3, 5, 8, 12, 20)
 """How many of the pairs, in the order of their promise, may be looked at again: few, or some twentieths of all."""
 LEAST_PAIRS = 20
 """Hundredths that pairs get at least where they are looked at again."""
+LEAST_ONES = 0.27
+"""Single columns get at least this part of all that is spent: about twice the noise of single columns alone."""
 LIKELY_LINKS = 0.3
 """Pairs that may well be links: a mixture of products, which smooths all pairs of a group together, needs them all."""
+LIKELY_ALONE = 0.1
+"""Above 2^18 cells, of the pairs that promise something by themselves so large a part may be noise, and no more."""
+SPARED = 2
+"""A mixture smooths single columns along with its pairs: of what they would get alone they need this part."""
 TYPICAL, SMOOTHED = 0.4, 0.7
 """Half of the mean size of a normal number, and what a fit leaves of the error of a pair."""
 LEAST = 1e-300
@@ -50,20 +55,26 @@ def next_look(evidence: Evidence, prices: Prices) -> Look:
     pairs = [columns for columns in prices.pairs if columns in found.tables]
     if not pairs:
         return Look(100, ())
-    signals = {columns: _signal(found, columns) for columns in pairs}
+    signals = {columns: _signal(found, columns, 1.0 if evidence.dense else LIKELY_ALONE) for columns in pairs}
     large = [set(range(len(evidence.sizes)))] if found.whole else _large(evidence, found)
     together = {columns for columns in pairs if any(set(columns) <= group for group in large)}
-
-    ordered = sorted(pairs, key=lambda one: -signals[one] / (found.tables[one].freedom * prices.pairs[one]))
-    forecast = _Forecast(evidence, prices, ordered, np.array([signals[columns] for columns in ordered]))
-    if together:
+    if together and evidence.dense:
         # A fit smooths all pairs of a group together, which no forecast pair by pair can see.
         return Look(_balanced(evidence, prices), tuple(columns for columns in prices.pairs if columns in together))
+
+    def promise(columns: Columns) -> tuple[bool, float]:
+        return columns not in together, -signals[columns] / (found.tables[columns].freedom * prices.pairs[columns])
+
+    ordered = sorted(pairs, key=promise)
+    forecast = _Forecast(evidence, prices, ordered, np.array([signals[columns] for columns in ordered]))
     steps = {-(-len(pairs) * step // STEPS) for step in range(1, STEPS + 1)} | set(FIRST_COUNTS)
     counts = sorted(count for count in steps if count <= len(pairs))
-    options = [(100, 0), *((ones, count) for ones in HUNDREDTHS for count in counts)]
+    # Pairs of a group that only a mixture can hold come all or, if there is no group, none.
+    wanted = [(ones, max(count, len(together))) for ones in HUNDREDTHS for count in counts]
+    options = wanted if together else [(100, 0), *wanted]
     ones, count = min(options, key=lambda option: forecast.error(*option))
     taken = set(ordered[:count])
+    ones = ones // SPARED if together else ones
     return Look(ones, tuple(columns for columns in prices.pairs if columns in taken))
 
 
@@ -73,14 +84,17 @@ def _balanced(evidence: Evidence, prices: Prices) -> int:
     wide = [place for place, size in enumerate(evidence.sizes) if size > 1]
     spent_ones = prices.ones * float(np.mean([evidence.one_precisions[place] for place in wide])) / people
     spent_pairs = sum(price * evidence.centred[columns][1] for columns, price in prices.pairs.items()) / people
-    wanted = ones_share([evidence.sizes[place] for place in wide]) * (spent_ones + spent_pairs + prices.money)
+    share = max(LEAST_ONES, ones_share([evidence.sizes[place] for place in wide]))
+    wanted = share * (spent_ones + spent_pairs + prices.money)
     return min(100 - LEAST_PAIRS, max(0, round(100 * (wanted - spent_ones) / prices.money)))
 
 
-def _signal(found: Judged, columns: Columns) -> float:
+def _signal(found: Judged, columns: Columns, likely: float) -> float:
     """Return about the squared length of what a pair says beyond its columns, less where it may be noise."""
     one = found.tables[columns]
-    return max(0.0, one.seen - one.noise) * max(1 - one.doubt, found.together)
+    # Of many pairs that are nothing but noise the largest seems to promise much.
+    alone = 1 - one.doubt if one.doubt < likely else 0.0
+    return max(0.0, one.seen - one.noise) * max(alone, found.together)
 
 
 def _large(evidence: Evidence, found: Judged) -> list[set[int]]:

@@ -24,13 +24,15 @@ class Standing:
     """How far a table's residual from independence stands out of its noise.
 
     `residual` is the centred table less that of independent columns, `seen` its squared length, `noise` what noise
-    alone would give it on average, `freedom` its degrees of freedom, `doubt` the share of false alarms among the tables
-    that stand out at least as far (Benjamini and Hochberg).
+    alone would give it on average, `chance` what unrelated people would show beside it, and no more than the noise,
+    `freedom` its degrees of freedom, `doubt` the share of false alarms among the tables that stand out at least as far
+    (Benjamini and Hochberg).
     """
 
     residual: Floats
     seen: float
     noise: float
+    chance: float
     freedom: int
     doubt: float
 
@@ -44,17 +46,24 @@ class Standing:
 class Judged:
     """One-way tables as probabilities, and every measured table of more columns beside what noise would do.
 
-    `together` is the evidence of all pairs as one: many columns that share a factor show nothing pair by pair.
+    `together` is the evidence of all pairs as one: many columns that share a factor show nothing pair by pair. `across`
+    is that of the pairs whose columns lie in different groups: what stands out by itself is not in it.
     """
 
     ones: tuple[Floats, ...]
     tables: dict[Columns, Standing]
     together: float
+    across: float
 
     @property
     def whole(self) -> bool:
         """Whether all pairs together say so much that columns should not be told apart by their own links."""
         return self.together > TOGETHER
+
+    @property
+    def falls_apart(self) -> bool:
+        """Whether columns are likelier in groups of their own: none holds most of them, and nothing lies across."""
+        return self.across <= TOGETHER and 2 * max(map(len, self.groups())) <= len(self.ones)
 
     def groups(self) -> list[Columns]:
         """Return the columns that tables which stand out by themselves link together."""
@@ -66,7 +75,7 @@ def judged(evidence: Evidence) -> Judged:
     ones = tuple(cleaned(one) for one in evidence.ones)
     apart = [one - 1 / one.size for one in ones]
     spreads = [1 / precision if precision > 0 else 0.0 for precision in evidence.one_precisions]
-    found: dict[Columns, tuple[Floats, float, float, int]] = {}
+    found: dict[Columns, tuple[Floats, float, float, float, int]] = {}
     for columns, (table, precision) in evidence.centred.items():
         if precision <= 0:
             continue
@@ -77,10 +86,26 @@ def judged(evidence: Evidence) -> Judged:
         for place in columns:
             others = prod(float((apart[other] ** 2).sum()) for other in columns if other != place)
             noise += (ones[place].size - 1) * spreads[place] * others
-        found[columns] = residual, float((residual**2).sum()), noise, freedom
-    doubts = _doubts([(seen, noise, freedom) for _, seen, noise, freedom in found.values()])
+        found[columns] = residual, float((residual**2).sum()), noise, _chance(evidence, ones, columns, noise), freedom
+    doubts = _doubts([(seen, noise + chance, freedom) for _, seen, noise, chance, freedom in found.values()])
     tables = {columns: Standing(*one, doubt) for (columns, one), doubt in zip(found.items(), doubts, strict=True)}
-    return Judged(ones, tables, _together([one for columns, one in tables.items() if len(columns) == 2]))
+    pairs = {columns: one for columns, one in tables.items() if len(columns) == 2}
+    linked = connected(len(ones), [columns for columns, one in tables.items() if one.doubt < FALSE_LINKS])
+    owner = {place: group for group in linked for place in group}
+    across = [one for (first, second), one in pairs.items() if owner[first] != owner[second]]
+    return Judged(ones, tables, _together(list(pairs.values())), _together(across))
+
+
+def _chance(evidence: Evidence, ones: Sequence[Floats], columns: Columns, noise: float) -> float:
+    """Return how long the residual of unrelated people is by chance, squared, up to the noise.
+
+    Where noise is larger, chance cannot be told from links, and a mixture that looks for it finds false ones; where
+    noise is smaller, it is measured like anything else that a table says. A fit of all cells is shrunk table by table,
+    and bears it.
+    """
+    if evidence.dense:
+        return 0.0
+    return min(noise, prod(1 - float((ones[place] ** 2).sum()) for place in columns) / evidence.people)
 
 
 def _doubts(rows: Sequence[tuple[float, float, int]]) -> list[float]:
@@ -101,7 +126,8 @@ def _doubts(rows: Sequence[tuple[float, float, int]]) -> list[float]:
 
 def _together(pairs: Sequence[Standing]) -> float:
     """Return how far all pairs stand out as one, in parts of what stands out at all."""
-    heights = [(one.seen - one.noise) / (one.noise * sqrt(2 / one.freedom)) for one in pairs]
+    expected = [one.noise + one.chance for one in pairs]
+    heights = [(one.seen - mean) / (mean * sqrt(2 / one.freedom)) for one, mean in zip(pairs, expected, strict=True)]
     above = sum(max(height, 0.0) for height in heights)
     return max(0.0, sum(heights) - 2 * sqrt(len(heights))) / above if above > 0 else 0.0
 

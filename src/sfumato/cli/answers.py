@@ -184,15 +184,16 @@ def read_command(
     share of smokes, not drives | predict people.csv; what there is depends on the answer.
     """
     from sfumato.cli.reading import load_answer, read_answer
-    from sfumato.cli.writing import check_out, check_picture
+    from sfumato.cli.writing import PAGE, check_out, check_picture, write_page
 
-    check_out(out, force=force)
+    check_out(out, force=force, pages=what is None)
     check_picture(plot)
     loaded = load_answer(answer)
     found = read_answer(loaded, what)
     if plot is not None:
         loaded.plot(plot, overwrite=True)
-    written = None if out is None else found.write(out)
+    paged = out is not None and out.suffix.lower() == PAGE
+    written = None if out is None else write_page(loaded, out) if paged else found.write(out)
     emit(found.to_json(), lambda: written or found.text(), as_json)
 
 
@@ -242,7 +243,7 @@ def _check_files(
     from sfumato.curator.typed import read_request
     from sfumato.table.schema import Schema
 
-    check_out(out, rows, force=force)
+    check_out(out, rows, force=force, pages=True)
     check_picture(plot)
     if out is not None or plot is not None:
         check_kind(read_request(question, Schema.load(schema)), out, rows, plot)

@@ -41,7 +41,8 @@ class ModelPicture(Drawing):
     def figure(self) -> Any:
         """Return the matplotlib figure."""
         pairs = strongest(self.model, self.columns) if self.pairs is None else self.pairs
-        charts = [*(_bars(self.model, name) for name in self.columns), *(_heat(self.model, pair) for pair in pairs)]
+        charts: list[SmallBars | SmallHeat] = [_bars(self.model, name) for name in self.columns]
+        charts += [_heat(self.model, pair) for pair in pairs]
         return grid(self.title, charts, self.caption).figure()
 
 

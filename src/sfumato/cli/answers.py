@@ -212,6 +212,9 @@ def converse_command(
     ] = None,
     queries: Annotated[int, typer.Option(help="How many conditions are expected.")] = 100_000,
     name: Annotated[str | None, typer.Option(help="A name, to go on with it later.")] = None,
+    prior: Annotated[
+        str | None, typer.Option(help="Where it starts: 'model', which is bought first, or 'even', from nothing.")
+    ] = None,
     out: Out = None,
     force: Force = False,
     snapshot: Snapshot = "",
@@ -230,7 +233,7 @@ def converse_command(
     check_out(out, force=force)
     desk = Desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
     named = None if columns is None else [part.strip() for part in columns.split(",")]
-    talk = converse(desk, conditions or (), spend, columns=named, queries=queries, name=name)
+    talk = converse(desk, conditions or (), spend, columns=named, queries=queries, name=name, prior=prior)
     written = "" if out is None else f"\n{talk.write(out)}"
     emit(talk.to_json(), lambda: talk.text() + written, as_json)
 

@@ -29,6 +29,7 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
      "ask each as `sfumato query … \"count where …\"`, or all counts of some columns at once as `sfumato query … "
      "\"tables 2 of COLUMN, COLUMN\"`"),
     (r"write curator\.synthesize\(…\)", "ask `sfumato query … \"synthesize COLUMN, COLUMN\"`"),
+    (r"curator\.converse\(…, prior='model'\)", "add --prior model"),
     (r"write keys='private'", "add 'found privately'"),
     (r"keys='private'", "'found privately'"),
     (r"ledger\.fail\('([^']*)'\)", r"`sfumato ledger give-up LEDGER \1`"),

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from sfumato import questions
 from sfumato.answer import Answer
@@ -297,7 +297,7 @@ class Shorthands(Guided, Viewed, ABC):
         *,
         queries: int = 100_000,
         spend: Bound,
-        prior: Prior | Literal["model", "even"] | None = None,
+        prior: Prior | str | None = None,
         **options: Any,
     ) -> Conversation:
         """Open a conversation: questions one by one, of which only those are paid for that the model gets wrong.

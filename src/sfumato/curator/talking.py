@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def open_talk(
     curator: Shorthands,
     domain: Sequence[str] | None,
     spend: Bound,
-    prior: Prior | Literal["model", "even"] | None,
+    prior: Prior | str | None,
     **options: Any,
 ) -> Conversation:
     """Open a conversation; with `prior="model"` a model of its columns is bought, or found in the ledger, before."""

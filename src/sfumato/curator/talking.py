@@ -76,7 +76,7 @@ def parted(spend: Bound) -> tuple[Bound, Bound]:
     """Return what buys the model and what buys corrections; together they are within the spend (PDP:C-7).
 
     >>> parted(Approximate(8, "1/1024"))
-    (Approximate(7, 0.0008544921875), Approximate(1, 0.0001220703125))
+    (Approximate(7, 7/8192), Approximate(1, 1/8192))
     """
     first, rest = scaled(spend, MODELLED), scaled(spend, 1 - MODELLED)
     if isinstance(spend, Approximate):

@@ -140,7 +140,9 @@ def test_twenty_thousand_boxes_are_nearly_as_good_as_from_a_model_alone() -> Non
             with curator.converse(queries=20_000, spend=spend, prior="model") as talk:
                 replies = np.array([reply.value for reply in talk.ask_all(queries)])
         ratios.append(np.abs(replies - truth).mean() / alone)
-    assert np.mean(ratios) < 1.3  # 1.04 to 1.21 when it was built; 9 to 12 from an even start
+    assert (
+        np.mean(ratios) < 1.3
+    )  # 1.15 on average when it was built, single runs up to 1.31; 9 to 12 from an even start
 
 
 def inside(model: Any, queries: list[Box]) -> Any:

@@ -24,7 +24,7 @@ def model_error(sizes: Sequence[int], spend: Bound, people: float, rows: int, re
     out. None where nothing is forecast: a single value in every column, or too many columns.
 
     >>> round(model_error([8] * 6, Approximate(1, "1e-9"), 50_000, 1, REPLACE_ONE), 3)
-    0.019
+    0.018
     """
     wide = [size for size in sizes if size > 1]
     if not wide or len(wide) > MOST_COLUMNS:

@@ -29,11 +29,19 @@ def test_made_up_rows_are_written_and_read_again(place: Place, tmp_path: Path) -
     assert first.code == 0 and "50 made-up rows" in first.out and "A model of decade, sex" in first.out
     made = pyarrow.csv.read_csv(rows)
     assert made.num_rows == 50 and set(made.column("sex").to_pylist()) <= {"Female", "Male"}
+    assert made.column_names == ["age", "decade", "sex"]
+    assert all(age // 10 * 10 == decade for age, decade, _ in zip(*made.to_pydict().values(), strict=True))
     head = place.spent()
     again = place.query(asked, "--out", str(model), spend="Pure(0.5)")
     assert again.code == 0 and place.spent() == head  # asked before: free
     assert run("read", model, "rows 400", "--out", more).code == 0
     assert pyarrow.parquet.read_table(more).num_rows == 400
+    assert run("read", model, "rows 40 in bins", "--out", tmp_path / "bins.parquet").code == 0
+    assert pyarrow.parquet.read_table(tmp_path / "bins.parquet").column_names == ["decade", "sex"]
+    page = tmp_path / "model.html"
+    assert run("read", model, "--out", page, "--plot", tmp_path / "model.svg").code == 0
+    told = page.read_text(encoding="utf-8")
+    assert "<svg" in told and "total variation" in told and "<svg" in (tmp_path / "model.svg").read_text()
     table = run("read", model, "table of sex", "--json").json["table"]
     assert table["sex"] == ["Female", "Male"] and abs(sum(table["count"]) - 300) < 1
     assert "A model of decade, sex" in run("read", model).out
@@ -228,7 +236,9 @@ def test_a_stored_draw_is_finished_again(place: Place) -> None:
         (["histogram of sex", "--out", "/no/such/folder/x.csv"], "no folder"),
         (["histogram of sex", "--rows", "5"], "--out rows.csv"),
         (["histogram of sex", "--rows", "5", "--out", "x.csv"], "synthesize"),
-        (["synthesize", "--plot", "x.svg"], "no picture"),
+        (["synthesize", "--plot", "x.svg"], "same attribute"),
+        (["synopsis of sex", "--plot", "x.svg"], "no picture"),
+        (["histogram of sex", "--out", "x.html"], "page is written of a model"),
         (["median of age by sex", "--plot", "x.svg"], "one group"),
         (["median of age by sex", "--rehearse"], "single question"),
         (["tables of sex, decade"], "how many columns at a time"),

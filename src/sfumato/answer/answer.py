@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, cast
 
-from sfumato.answer.exports import Exports, notes_path, write_notes
+from sfumato.answer.exports import Exports, noted, notes_path, write_notes
 from sfumato.answer.frame import Frame, number
 from sfumato.answer.released import Released
 from sfumato.durable import require_new
@@ -17,7 +17,7 @@ from sfumato.errors import ParameterError, UnknownName
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.mechanism import Event
 from sfumato.privacy import Cost, Loss
-from sfumato.show.views import View, Viewed
+from sfumato.show.views import View, Viewed, first_sentence
 from sfumato.words import guide, understood, unknown
 
 if TYPE_CHECKING:
@@ -255,21 +255,50 @@ class Answer(Exports, Viewed):
         }
 
     @understood
-    def plot(self, path: str | Path | None = None, *, overwrite: bool = False) -> Drawing:
-        """Return the picture of the answer with what the noise may have moved; with a path, also write it there."""
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        overwrite: bool = False,
+        columns: Sequence[str] | None = None,
+        pairs: Sequence[Sequence[str]] | None = None,
+    ) -> Drawing:
+        """Return the picture of the answer with what the noise may have moved; with a path, also write it there.
+
+        Of a model it is the one-way tables, and `pairs` as heat maps, with the stated error below; `columns` chooses.
+        """
         from sfumato.show.answers import draw_answer
 
         if path is not None:
             require_new(path, overwrite=overwrite, in_folder=True)
         value = self.value
+        chosen = {name: given for name, given in (("columns", columns), ("pairs", pairs)) if given is not None}
         if hasattr(value, "plot"):
-            return cast("Drawing", value.plot(path=path))
+            takes = signature(value.plot).parameters
+            self._require_choice(chosen, takes)
+            told = {"notes": self._below()} if "notes" in takes else {}
+            again = {"overwrite": overwrite} if "overwrite" in takes else {}
+            return cast("Drawing", value.plot(path=path, **chosen, **told, **again))
+        self._require_choice(chosen, ())
         title = f"{REHEARSED} {self._title()}" if self.rehearsed else self._title()
         frame = self.frame
         drawing = draw_answer(title, frame.keys, frame.columns, unknown=frame.unknown, notes=frame.notes)
         if path is not None:
             drawing.save(path)
         return drawing
+
+    def _require_choice(self, chosen: Mapping[str, Any], takes: Container[str]) -> None:
+        wrong = next((name for name in chosen if name not in takes), None)
+        if wrong is not None:
+            raise ParameterError(
+                f"The picture of this answer has no {wrong}= to choose; write answer.plot('answer.svg')."
+            )
+
+    def _below(self) -> tuple[str, ...]:
+        """Return what stands below a picture: what is known of its error, in short, without the rules of counting."""
+        known = (*self.released.made.get("notes", ()), *self.question.doubts(self.released))
+        told = tuple(first_sentence(note) for note in known)
+        return (REHEARSED, *told) if self.rehearsed else told
 
     def view(self, together: bool = False) -> View:
         """Return the answer for people: the table, what its interval covers, what it cost and what is left."""
@@ -279,6 +308,7 @@ class Answer(Exports, Viewed):
         shown, more = frame.shown()
         tables = (shown.table(),) if tabled else ()
         said = () if tabled else (str(value),)
+        pictures = value.pictures() if hasattr(value, "pictures") else ()
         if hasattr(value, "displayed"):  # a report knows itself of whom there are too few to say
             said, tables = value.displayed(self._chance(USUAL, together))
             more = ""
@@ -286,8 +316,8 @@ class Answer(Exports, Viewed):
         title, after = self._title(), (more, covers, *self.notes, *self._paid())
         if self.rehearsed:
             price = f"Nothing was spent; it would cost {self._price()}."
-            return View(f"{REHEARSED} {price}", tables, (title, *said), after)
-        return View(title, tables, said, after)
+            return View(f"{REHEARSED} {price}", tables, (title, *said), after, pictures)
+        return View(title, tables, said, after, pictures)
 
     def _title(self) -> str:
         from sfumato.show.titles import title_of
@@ -335,8 +365,9 @@ class Answer(Exports, Viewed):
         return str(self)
 
     def to_arrow(self) -> Any:
-        """Return the answer as an Arrow table."""
-        return self.frame.to_arrow()
+        """Return the answer as an Arrow table; of a model made-up rows, as many as it speaks of."""
+        value = self.value
+        return noted(value.sample(), self.notes) if hasattr(value, "sample") else self.frame.to_arrow()
 
     @understood
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> Path:

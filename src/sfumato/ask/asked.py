@@ -97,6 +97,11 @@ class Asked:
             return events[0]
         return Event("List", "PDP:C-7", {"parts": [event.to_json() for event in events], "snapshot": snapshot})
 
+    def check_new(self) -> None:
+        """Refuse what is not answered any more, before anything is spent."""
+        for question in self.questions:
+            question.check_new(self.schema)
+
     def check(self, table: Table) -> None:
         """Have everything that will be read planned by the engine, and compare it with the machine's memory."""
         for prepared in self.prepared:

@@ -127,6 +127,9 @@ class Question(Guided, metaclass=Understood):
         where = getattr(self, "where", None)
         return replace(self, where=read_where(where, schema)) if hasattr(self, "where") else self  # type: ignore[call-arg]
 
+    def check_new(self, schema: Schema) -> None:
+        """Refuse what is not answered any more, from public facts; an answer that is stored is read all the same."""
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object that `question_from_json` reads back; equal questions have equal forms.
 

@@ -184,14 +184,15 @@ def read_command(
     share of smokes, not drives | predict people.csv; what there is depends on the answer.
     """
     from sfumato.cli.reading import load_answer, read_answer
-    from sfumato.cli.writing import check_out, check_picture, write_picture
+    from sfumato.cli.writing import PAGE, check_out, check_picture, write_page, write_picture
 
-    check_out(out, force=force)
+    check_out(out, force=force, pages=what is None)
     check_picture(plot)
     loaded = load_answer(answer)
     found = read_answer(loaded, what)
     drawn = "" if plot is None else f"\n\n{write_picture(loaded, plot)}"
-    written = None if out is None else found.write(out)
+    paged = out is not None and out.suffix.lower() == PAGE
+    written = None if out is None else write_page(loaded, out) if paged else found.write(out)
     emit(found.to_json(), lambda: (written or found.text()) + drawn, as_json)
 
 
@@ -210,6 +211,9 @@ def converse_command(
     ] = None,
     queries: Annotated[int, typer.Option(help="How many conditions are expected.")] = 100_000,
     name: Annotated[str | None, typer.Option(help="A name, to go on with it later.")] = None,
+    prior: Annotated[
+        str | None, typer.Option(help="Where it starts: 'model', which is bought first, or 'even', from nothing.")
+    ] = None,
     out: Out = None,
     force: Force = False,
     snapshot: Snapshot = "",
@@ -228,7 +232,7 @@ def converse_command(
     check_out(out, force=force)
     desk = Desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
     named = None if columns is None else [part.strip() for part in columns.split(",")]
-    talk = converse(desk, conditions or (), spend, columns=named, queries=queries, name=name)
+    talk = converse(desk, conditions or (), spend, columns=named, queries=queries, name=name, prior=prior)
     written = "" if out is None else f"\n{talk.write(out)}"
     emit(talk.to_json(), lambda: talk.text() + written, as_json)
 
@@ -241,7 +245,7 @@ def _check_files(
     from sfumato.curator.typed import read_request
     from sfumato.table.schema import Schema
 
-    check_out(out, rows, force=force)
+    check_out(out, rows, force=force, pages=True)
     check_picture(plot)
     if out is not None or plot is not None:
         check_kind(read_request(question, Schema.load(schema)), out, rows, plot)

@@ -79,6 +79,7 @@ def converse(
     columns: Sequence[str] | None,
     queries: int,
     name: str | None,
+    prior: str | None = None,
 ) -> Talk:
     """Ask all conditions; those of the command line, or those of standard input until it ends.
 
@@ -93,7 +94,9 @@ def converse(
     talk = Talk()
     with (
         desk.open(described) as curator,
-        curator.converse(columns, queries=queries, spend=bound, name=name, analyst=desk.analyst) as conversation,
+        curator.converse(
+            columns, queries=queries, spend=bound, name=name, analyst=desk.analyst, prior=prior
+        ) as conversation,
     ):
         talk.name = conversation.name
         for condition, reply in _typed(conversation) if interactive else _asked(conversation, listed):

@@ -40,6 +40,7 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
      "\"tables 2 of COLUMN, COLUMN\"`"),
     (r"write curator\.synthesize\(…\)", "ask `sfumato query … \"synthesize COLUMN, COLUMN\"`"),
     (r"\bhistogram\('([^']*)', keys='private'\)", r"'histogram of \1 found privately'"),
+    (r"curator\.converse\(…, prior='model'\)", "add --prior model"),
     (r"write keys='private'", "add 'found privately'"),
     (r"keys='private'", "'found privately'"),
     (r"ledger\.fail\('([^']*)'\)", r"`sfumato ledger give-up LEDGER \1`"),

@@ -132,7 +132,9 @@ LedgerOption = Annotated[
 Snapshot = Annotated[str, typer.Option(help="Your name for this state of the data; files have numbers.")]
 SameData = Annotated[bool, typer.Option(help="Another file of this name holds the same data.")]
 Analyst = Annotated[str | None, typer.Option(help="Who asks, if the ledger has quotas.")]
-Out = Annotated[Path | None, typer.Option(help="Also write the answer, as .csv, .parquet or .json.")]
+Out = Annotated[
+    Path | None, typer.Option(help="Also write the answer, as .csv, .parquet or .json; a model as .html too.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the files that --out names.")]
 Plot = Annotated[Path | None, typer.Option(help="Also write a picture, .svg or .png.")]
 Table = Annotated[str | None, typer.Option(help="The table of a database that has several.")]

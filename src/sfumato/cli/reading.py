@@ -22,6 +22,7 @@ from sfumato.durable import read_bytes
 from sfumato.errors import ParameterError
 from sfumato.mechanism import Event
 from sfumato.model.base import Model
+from sfumato.model.within import Values
 from sfumato.privacy import Loss
 from sfumato.questions.distribution.value import DistributionEstimate
 from sfumato.questions.queries.tables import Tables
@@ -40,6 +41,7 @@ class Reading:
     table: Any = None
     said: str = ""
     model: Model | None = None
+    values: Values = "within"
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> Any:
@@ -62,7 +64,7 @@ class Reading:
         if out.suffix.lower() == ".json":
             return write_json(self.to_json(), out)
         if self.model is not None:
-            return write_rows(self.model, out, self.table.num_rows)
+            return write_rows(self.model, out, self.table.num_rows, values=self.values)
         return write_table(self.table, out)
 
 
@@ -128,7 +130,10 @@ def _number_of_rows(words: list[str]) -> int:
 
 
 def _model_rows(model: Model, words: list[str], _: str) -> Reading:
-    return Reading(model.sample(_number_of_rows(words)), "Made-up rows", model)
+    in_bins = [word.lower() for word in words[1:]] == ["in", "bins"]
+    values: Values = "bins" if in_bins else "within"
+    count = _number_of_rows(words[:1] if in_bins else words)
+    return Reading(model.sample(count, values=values), "Made-up rows", model, values)
 
 
 def _model_table(model: Model, words: list[str], _: str) -> Reading:

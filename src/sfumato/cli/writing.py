@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +19,26 @@ if TYPE_CHECKING:
     from sfumato.cli.asking import Found
     from sfumato.curator.typed import Request
     from sfumato.model.base import Model
+    from sfumato.model.within import Values
 
 TABLES = (".csv", ".parquet")
 ENDINGS = (*TABLES, ".json")
+PAGE = ".html"
 
 
-def check_out(out: Path | None, rows: int | None = None, *, force: bool = False) -> None:
-    """Refuse a file that cannot be written, before anything is spent."""
+def check_out(out: Path | None, rows: int | None = None, *, force: bool = False, pages: bool = False) -> None:
+    """Refuse a file that cannot be written, before anything is spent; with `pages` it may be the page of a model."""
     if rows is not None and (out is None or out.suffix.lower() not in TABLES):
         raise ParameterError("--rows is about made-up rows in a file; add --out rows.csv or --out rows.parquet.")
     if rows is not None and rows < 1:
         raise ParameterError(f"--rows is a number of rows, and {rows} is none; write for example --rows 1000.")
     if out is None:
         return
-    if out.suffix.lower() not in ENDINGS:
-        raise ParameterError(f"An answer is written as .csv, .parquet or .json, and {out.name!r} ends in none of them.")
+    if out.suffix.lower() not in ENDINGS and not (pages and out.suffix.lower() == PAGE):
+        page = ", the page of a model as .html" if pages else ""
+        raise ParameterError(
+            f"An answer is written as .csv, .parquet or .json{page}, and {out.name!r} ends in none of them."
+        )
     for path in (out, notes_path(out)) if out.suffix.lower() == ".csv" else (out,):
         require_new(path, overwrite=force)
     if not out.parent.is_dir():
@@ -46,14 +52,16 @@ def check_kind(request: Request, out: Path | None, rows: int | None, plot: Path 
         raise ParameterError("--rows is about the made-up rows of a model; ask 'synthesize', or leave --rows out.")
     if out is not None and out.suffix.lower() in TABLES and kind == "Synopsize":
         raise ParameterError("A synopsis is a sketch to ask, not a table; write it with --out synopsis.json.")
+    if out is not None and out.suffix.lower() == PAGE and kind != "Synthesize":
+        raise ParameterError("A page is written of a model; ask 'synthesize', or write --out table.csv.")
     if plot is not None and request.by:
         of, by = getattr(request.questions[0], "column", "age"), ", ".join(request.by)
         raise ParameterError(
             f"Quantiles by group have a table and no picture; there is one of one group, 'quantiles of {of} where "
             f"{request.by[0]} = …', and one of all groups for 'mean of {of} by {by}'."
         )
-    if plot is not None and kind in ("Synthesize", "Synopsize", "Learn"):
-        raise ParameterError("There is no picture of a model, a synopsis or a rule; leave --plot out.")
+    if plot is not None and kind in ("Synopsize", "Learn"):
+        raise ParameterError("There is no picture of a synopsis or a rule; leave --plot out.")
 
 
 def check_picture(plot: Path | None) -> None:
@@ -80,18 +88,32 @@ def write_found(found: Found, out: Path, rows: int | None = None) -> str:
     value, notes = found.answers[0].value, found.frame.notes if not found.sketched else found.all_notes
     if out.suffix.lower() == ".json":
         return f"{write_json(found.to_json(), out)} `sfumato read {out}` reads it, for nothing."
+    if out.suffix.lower() == PAGE:
+        return write_page(found.answers[0], out)
     if isinstance(value, Model):
         return write_rows(value, out, rows, notes)
     return write_table(found.frame.to_arrow(), out, notes=notes)
 
 
-def write_rows(model: Model, out: Path, rows: int | None = None, notes: Sequence[str] = ()) -> str:
+def write_rows(
+    model: Model, out: Path, rows: int | None = None, notes: Sequence[str] = (), values: Values = "within"
+) -> str:
     """Write made-up rows of a model, by default as many as it speaks of people."""
     count = max(1, round(model.total)) if rows is None else rows
     if out.suffix.lower() == ".parquet":
-        model.to_parquet(out, count, overwrite=True, notes=notes)
+        model.to_parquet(out, count, overwrite=True, notes=notes, values=values)
         return f"Wrote {count} made-up rows to {out}."
-    return write_table(model.sample(count), out, "made-up rows", notes=notes)
+    return write_table(model.sample(count, values=values), out, "made-up rows", notes=notes)
+
+
+def write_page(answer: Answer, out: Path) -> str:
+    """Write the page of a model: its tables as pictures, its stated error, what is not kept, what it cost."""
+    if not hasattr(answer.value, "pictures"):
+        raise ParameterError("A page is written of a model; write this answer as --out answer.csv.")
+    view = answer.view()
+    head = f'<head><meta charset="utf-8"><title>{escape(view.title)}</title></head>'
+    out.write_text(f'<!doctype html><html lang="en">{head}<body>{view.html()}</body></html>\n', encoding="utf-8")
+    return f"Wrote {out}."
 
 
 def write_table(table: Any, out: Path, things: str = "rows", *, notes: Sequence[str] = ()) -> str:

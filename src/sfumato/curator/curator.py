@@ -19,7 +19,7 @@ from sfumato.curator.foreseen import Foreseen, foreseen, weighed
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.words import INSTEAD, speaking
-from sfumato.errors import AccuracyWarning, BudgetExceeded, LedgerError, ParameterError, TooLarge
+from sfumato.errors import AccuracyWarning, BudgetExceeded, LedgerError, ParameterError, SchemaError, TooLarge
 from sfumato.exact import Number, exact
 from sfumato.learn.question import Learn
 from sfumato.ledger import Ledger
@@ -151,6 +151,7 @@ class Curator(Shorthands):
             raise ParameterError("This curator is closed; open the data again with curate(…), and ask inside the with.")
         self.table.require_unchanged()
         key = key_of(self.basis, asked, spend, self.table.snapshot)
+        self._check_new(asked, key)
         try:
             asked.check(self.table)
         except TooLarge:
@@ -177,6 +178,14 @@ class Curator(Shorthands):
                 raise
             return shown
         return answers_of(self.ledger, drawn, kept, self.table.snapshot)
+
+    def _check_new(self, asked: Asked, key: str) -> None:
+        """Refuse what is not answered any more, unless it has been."""
+        try:
+            asked.check_new()
+        except SchemaError:
+            if not self.ledger.knows(key):
+                raise
 
     def _paid_before(self, asked: Asked, spend: Bound | None) -> tuple[str, ...]:
         """Say that the same was paid for under an earlier number of data that have no name; from the ledger alone."""
@@ -239,6 +248,7 @@ class Curator(Shorthands):
         What was answered before on the same data is found as `ask` finds it: then it is `free`, and `text` says so.
         """
         asked = planned(self.basis, question, require_bound(spend))
+        self._check_new(asked, key_of(self.basis, asked, spend, self.table.snapshot))
         seen = weighed(self.ledger, self.basis, asked, spend, self.table.snapshot, analyst=analyst)
         return foreseen(self.basis, asked, spend, seen, self.ledger.budget.person)
 
@@ -276,6 +286,7 @@ class Curator(Shorthands):
         with open_table(random_rows(self.schema, count, Noise()), self.schema, snapshot="rehearsal") as table:
             basis = replace(self.basis, people=table.people, order_key="")
             plan = Asked((asked,), (asked.prepare(basis, bound),), self.schema)
+            plan.check_new()
             work, coins = plan.work(table), Coins("rehearsal", new_key())
             raw = unpack(work.draw(work.read(), coins), self.schema)
         (released,), (event,) = plan.finish(raw), plan.events(table.snapshot)

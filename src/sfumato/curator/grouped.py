@@ -211,7 +211,14 @@ class GroupedAnswer(Answer):
         """Return the answers about the groups as JSON, each of which can be read back."""
         return {"groups": [answer.to_json() for answer in self.answers], "reused": self.reused}
 
-    def plot(self, path: str | Path | None = None, *, overwrite: bool = False) -> Drawing:
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        overwrite: bool = False,
+        columns: Sequence[str] | None = None,
+        pairs: Sequence[Sequence[str]] | None = None,
+    ) -> Drawing:
         """Refuse: a picture of quantiles is of one group."""
         raise ParameterError(
             "Quantiles by group have a table and no picture; write answer.answers[0].plot('answer.svg') for one group, "

@@ -25,7 +25,7 @@ from sfumato.words import Guided
 
 if TYPE_CHECKING:
     from sfumato.ledger import Ledger
-    from sfumato.questions.conversation import Conversation
+    from sfumato.questions.conversation import Conversation, Prior
     from sfumato.table.data import Table
     from sfumato.table.gauge import Basis
     from sfumato.table.schema import Schema
@@ -307,24 +307,31 @@ class Shorthands(Guided, Viewed, ABC):
         return self.ask(questions.Synopsize(method, columns, options or {}), spend, analyst=analyst)
 
     def converse(
-        self, domain: Sequence[str] | None = None, *, queries: int = 100_000, spend: Bound, **options: Any
+        self,
+        domain: Sequence[str] | None = None,
+        *,
+        queries: int = 100_000,
+        spend: Bound,
+        prior: Prior | str | None = None,
+        **options: Any,
     ) -> Conversation:
         """Open a conversation: questions one by one, of which only those are paid for that the model gets wrong.
 
         The whole spend is reserved at once; options are those of `open_conversation`, such as `name=` to go on later.
+        It starts from nothing (`prior="even"`), from a public prior, or with `prior="model"` from a model of the same
+        columns that most of the spend buys first (SY-TALK). If nothing is said, and a model alone is expected to err
+        less than a conversation promises, a warning says so before anything is paid.
 
         >>> from sfumato import Approximate, Schema, booleans, curate
         >>> import pyarrow
         >>> days = pyarrow.table({"rain": [True, False] * 5000, "wind": [True] * 10000})
         >>> described = Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)})
         >>> with curate(days, described, Approximate(2, 1e-6)) as curator:
-        ...     with curator.converse(spend=Approximate(2, 1e-6)) as conversation:
+        ...     with curator.converse(spend=Approximate(2, 1e-6), prior="even") as conversation:
         ...         reply = conversation.ask("rain = true AND wind = true")
         >>> reply.source in ("model", "data"), conversation.progress.asked
         (True, 1)
         """
-        from sfumato.questions.conversation import open_conversation
+        from sfumato.curator.talking import open_talk
 
-        return open_conversation(
-            self.table, self.ledger, self.basis, domain=domain, queries=queries, spend=spend, **options
-        )
+        return open_talk(self, domain, spend, prior, queries=queries, **options)

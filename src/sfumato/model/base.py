@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sfumato.durable import require_new
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.model.rows import BATCH, as_arrow, checked_rows
+from sfumato.model.within import Values, inner_columns, require_values, with_values
 from sfumato.noise import Noise
 from sfumato.registry import Registry
 from sfumato.show.tables import table
@@ -23,6 +24,7 @@ from sfumato.show.views import View, Viewed
 from sfumato.workload.space import Space, column_names
 
 if TYPE_CHECKING:
+    from sfumato.show.drawing import Drawing
     from sfumato.table.schema import Schema
     from sfumato.workload.blocks import Block
 
@@ -62,8 +64,40 @@ class Model(Viewed, ABC):
     def view(self) -> View:
         """Return its columns, and what can be had from it for nothing."""
         drawn = table("", ["column", "values"], [[name, f"{size:,}"] for name, size in self._sizes()])
-        use = "sample(1000) makes up rows, marginal(['age']) reads a table, to_parquet and to_csv write rows; all free."
-        return View(f"Model of about {self.total:,.0f} rows", (drawn,), after=(use,))
+        use = (
+            "sample(1000) makes up rows, marginal(['age']) reads a table, plot() draws tables, to_parquet and to_csv "
+            "write rows; all free."
+        )
+        return View(f"Model of about {self.total:,.0f} rows", (drawn,), after=(use,), pictures=self.pictures())
+
+    def pictures(self) -> tuple[Drawing, ...]:
+        """Return what a page shows of it: one-way tables, and the pairs that go together most."""
+        from sfumato.model.pictures import model_picture
+
+        return (model_picture(self),)
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        pairs: Sequence[Sequence[str]] | None = None,
+        notes: Sequence[str] = (),
+        overwrite: bool = False,
+    ) -> Drawing:
+        """Return a picture of its one-way tables, and of pairs as heat maps; with a path, also write it there.
+
+        `pairs=[("age", "sex")]` names them; without it they are those that go together most in the model. The error
+        of a model belongs to its answer: `answer.plot()` writes it below.
+        """
+        from sfumato.model.pictures import model_picture
+
+        if path is not None:
+            require_new(path, overwrite=overwrite)
+        drawing = model_picture(self, columns, pairs, notes)
+        if path is not None:
+            drawing.save(path)
+        return drawing
 
     def _sizes(self) -> list[tuple[str, int]]:
         return list(zip(self.space.names, self.space.sizes, strict=True))
@@ -95,14 +129,27 @@ class Model(Viewed, ABC):
     def codes(self, rows: int, noise: Noise) -> Codes:
         """Return the places of `rows` rows in the columns' domains, one column for each."""
 
-    def sample(self, rows: int, noise: Noise | None = None) -> Any:
+    def sample(self, rows: int | None = None, noise: Noise | None = None, *, values: Values = "within") -> Any:
         """Return an Arrow table of rows: cells are filled as evenly as whole rows allow, in random order.
 
-        Rows repeat the model with less error than independent draws would, but with some: read tables from
-        `marginal`. More rows lose less.
+        By default they are as many as the model speaks of. Rows repeat the model with less error than independent
+        draws would, but with some: read tables from `marginal`. More rows lose less.
+
+        Beside a column of bins stands its base column, with a value made up inside each bin by a density that leans as
+        its neighbours say (SY-ROWS); `values="bins"` leaves the bins alone.
         """
-        count = checked_rows(rows, len(self.space.names))
-        return as_arrow(self.space, self.codes(count, Noise() if noise is None else noise))
+        require_values(values)
+        count = checked_rows(self._rows(rows), len(self.space.names) + len(inner_columns(self.space)))
+        return self._arrow(count, Noise() if noise is None else noise, values)
+
+    def _rows(self, rows: int | None) -> int:
+        return max(1, round(self.total)) if rows is None else rows
+
+    def _arrow(self, count: int, noise: Noise, values: Values) -> Any:
+        codes = self.codes(count, noise)
+        if values == "bins":
+            return as_arrow(self.space, codes)
+        return as_arrow(*with_values(self.space, codes, lambda name: self._marginal((name,)), noise))
 
     def to_parquet(
         self,
@@ -112,31 +159,46 @@ class Model(Viewed, ABC):
         *,
         overwrite: bool = False,
         notes: Sequence[str] = (),
+        values: Values = "within",
     ) -> None:
-        """Write rows to a Parquet file, by default as many as there are people; of any number, batch by batch."""
+        """Write rows to a Parquet file, by default as many as there are people; of any number, batch by batch.
+
+        `values` is as in `sample`.
+        """
         from pyarrow import parquet
 
+        require_values(values)
         require_new(path, overwrite=overwrite, in_folder=True)
         told = {"notes": json.dumps([*notes])} if notes else None
-        self._write(lambda columns: parquet.ParquetWriter(path, columns.with_metadata(told)), rows, noise)
+        self._write(lambda columns: parquet.ParquetWriter(path, columns.with_metadata(told)), rows, noise, values)
 
     def to_csv(
-        self, path: str | Path, rows: int | None = None, noise: Noise | None = None, *, overwrite: bool = False
+        self,
+        path: str | Path,
+        rows: int | None = None,
+        noise: Noise | None = None,
+        *,
+        overwrite: bool = False,
+        values: Values = "within",
     ) -> None:
-        """Write rows to a CSV file, by default as many as there are people; of any number, batch by batch."""
+        """Write rows to a CSV file, by default as many as there are people; of any number, batch by batch.
+
+        A missing cell is an empty field, an empty text stands in quotes. `values` is as in `sample`.
+        """
         from pyarrow import csv
 
+        require_values(values)
         require_new(path, overwrite=overwrite, in_folder=True)
-        self._write(lambda columns: csv.CSVWriter(path, columns), rows, noise)
+        self._write(lambda columns: csv.CSVWriter(path, columns), rows, noise, values)
 
-    def _write(self, opened: Callable[[Any], Any], rows: int | None, noise: Noise | None) -> None:
-        left = checked_rows(max(1, round(self.total)) if rows is None else rows, 0)
+    def _write(self, opened: Callable[[Any], Any], rows: int | None, noise: Noise | None, values: Values) -> None:
+        left = checked_rows(self._rows(rows), 0)
         source = Noise() if noise is None else noise
         writer = None
         try:
             while left:
                 count = min(left, BATCH)
-                batch = as_arrow(self.space, self.codes(count, source))
+                batch = self._arrow(count, source, values)
                 writer = writer or opened(batch.schema)
                 writer.write_table(batch)
                 left -= count

@@ -135,7 +135,8 @@ class Talks:
             seen = desk.front.ledger.preview(losses, who.name)
             total = proposal.gauge.total
             plan = None if total is None else proposal.plan(total)
-        cautions = [*said, *([plan.advice] if plan is not None and plan.verdict != "converse" else [])]
+        advice = [] if plan is None else [plan.advice if plan.verdict != "converse" else "", proposal.beside(plan)]
+        cautions = [*said, *filter(None, advice)]
         error = None if plan is None else min(plan.error, 1.0)
         return {
             "fits": seen.fits,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from numbers import Real
@@ -14,7 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.show.bars import Bar, bars
 from sfumato.show.drawing import Drawing
 from sfumato.show.intervals import Dot, IntervalLine, intervals
-from sfumato.show.views import key_text
+from sfumato.show.views import first_sentence, key_text
 
 MOST = 400
 """So many bars or lines can still be told apart."""
@@ -45,7 +44,7 @@ def draw_answer(
     if length > MOST:
         raise ParameterError(f"This answer has {length} rows, too many to tell apart; ask about coarser bins.")
     hollow = HOLLOW if any(map(any, unknown.values())) else ""
-    caption = " ".join(_first_sentence(note) for note in (hollow, *notes) if note)
+    caption = " ".join(first_sentence(note) for note in (hollow, *notes) if note)
     names = [", ".join(key_text(columns[key][place]) for key in keys) for place in range(length)]
     if "probability" in keys:
         return _quantiles(title, columns, unknown, caption)
@@ -65,15 +64,6 @@ def draw_answer(
         if any(ends)
     ]
     return intervals(title, rows, caption)
-
-
-def _first_sentence(note: str) -> str:
-    """Return how a note begins: below a picture there is room for what is so, not for what to do.
-
-    >>> _first_sentence("A person counts as at most 3 rows. If some have more, counts are too low.")
-    'A person counts as at most 3 rows.'
-    """
-    return re.split(r"(?<=[\w)'])\. (?=[A-Z])", note, maxsplit=1)[0].removesuffix(".") + "."
 
 
 def _dots(names: Sequence[str], ends: Sequence[Any], places: Sequence[int], unknown: Any) -> Iterator[Dot]:

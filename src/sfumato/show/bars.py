@@ -53,7 +53,7 @@ class BarChart(Drawing):
         style = {"ecolor": INK, "error_kw": {"elinewidth": 0.9}, "color": MEASURE, "alpha": 0.75}
         if upright:
             chart.bar(places, values, yerr=errors, width=0.85, **style)
-            _thin_labels(chart, [bar.name for bar in self.bars])
+            thin_labels(chart, [bar.name for bar in self.bars])
             chart.set_ylabel(self.axis, color=INK)
             chart.grid(True, axis="y", color=FAINT, linewidth=0.6)
         else:
@@ -66,13 +66,14 @@ class BarChart(Drawing):
         return figure
 
 
-def _thin_labels(chart: Any, names: Sequence[str]) -> None:
+def thin_labels(chart: Any, names: Sequence[str], letters: int = 90) -> None:
     """Label every bar, or every n-th one where the names would run into each other.
 
-    The last ones may be no values of the column but `other` and `missing`: they are labelled always.
+    So many `letters` stand side by side. The last ones may be no values of the column but `other` and `missing`: they
+    are labelled always.
     """
     ends = [place for place in range(max(0, len(names) - 2), len(names)) if names[place] in APART]
-    room = max(1, 90 // (1 + max(map(len, names))))
+    room = max(1, letters // (1 + max(map(len, names))))
     step = -(-len(names) // room)
     regular = [place for place in range(0, len(names), step) if all(abs(place - end) >= step for end in ends)]
     shown = [*regular, *ends]

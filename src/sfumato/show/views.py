@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any
 
+from sfumato.show.drawing import Drawing
 from sfumato.show.pages import html
 from sfumato.show.tables import Table, table
 
@@ -101,6 +103,15 @@ def key_text(cell: Any) -> str:
     return "missing" if cell is None else str(cell)
 
 
+def first_sentence(note: str) -> str:
+    """Return how a note begins: below a picture there is room for what is so, not for what to do.
+
+    >>> first_sentence("A person counts as at most 3 rows. If some have more, counts are too low.")
+    'A person counts as at most 3 rows.'
+    """
+    return re.split(r"(?<=[\w)'])\. (?=[A-Z])", note, maxsplit=1)[0].removesuffix(".") + "."
+
+
 def _width(low: Any, high: Any) -> float | None:
     known = isinstance(low, Real) and isinstance(high, Real)
     return float(high) - float(low) if known else None
@@ -120,12 +131,13 @@ def _is_end(name: str, columns: Mapping[str, Sequence[Any]]) -> bool:
 
 @dataclass(frozen=True)
 class View:
-    """What an object shows of itself: a title, sentences, tables, and sentences behind them."""
+    """What an object shows of itself: a title, sentences, tables, and sentences behind them; pictures on a page."""
 
     title: str
     tables: tuple[Table, ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    pictures: tuple[Drawing, ...] = ()
 
     def text(self) -> str:
         """Return it as plain text."""
@@ -134,7 +146,8 @@ class View:
 
     def html(self) -> str:
         """Return it as a small page for a notebook."""
-        return html(self.title, [*map(_Sentence, self.before), *self.tables, *map(_Sentence, self.after)])
+        said, told = map(_Sentence, self.before), map(_Sentence, self.after)
+        return html(self.title, [*said, *self.tables, *self.pictures, *told])
 
 
 @dataclass(frozen=True)

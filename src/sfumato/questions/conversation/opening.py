@@ -20,6 +20,7 @@ from sfumato.noise import Noise, new_key
 from sfumato.noise.source import load
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import Approximate, Attributes, Bound, Cost, Loss, Pure, require_bound
+from sfumato.questions.conversation.beside import model_error
 from sfumato.questions.conversation.guesses import ApproximateChecking
 from sfumato.questions.conversation.keeping import InLedger, Source, plan_from_json, plan_json
 from sfumato.questions.conversation.learner import Learner
@@ -103,6 +104,21 @@ class Proposal:
         # A floor is one for rows that people can have: an age and its decade determine each other.
         return replace(plan, cells=possible_rows(self.space, self.space.names))
 
+    def beside(self, plan: ConversationPlan) -> str:
+        """Say that a model of the same columns is expected to err less than the plan promises; nothing where it is not.
+
+        It follows from public facts, or from the paid number of rows that the plan was made for.
+        """
+        found = model_error(self.space.sizes, self.spend, plan.people, self.gauge.rows, self.gauge.relation)
+        promised = min(plan.error, 1.0)
+        if found is None or found >= promised or plan.verdict == "synthesize":
+            return ""
+        return (
+            f"This conversation promises an error of {promised:.2g}. A model of the same columns at the same spend is "
+            f"expected to be off by about {found:.2g} on tables of up to three columns, as far as noise goes: write "
+            "curator.synthesize(…), or curator.converse(…, prior='model'), which starts from such a model."
+        )
+
     def losses(self) -> list[Loss]:
         """Return what is reserved, as certificates of which a ledger takes one.
 
@@ -176,6 +192,7 @@ def open_conversation(
     peak: Number | None = None,
     accuracy: Number = 0.05,
     give_up: bool = False,
+    compared: bool = False,
     noise: Noise | None = None,
 ) -> Conversation:
     """Open a conversation about some columns, or go on with the one of this name (QR-PMW, QR-PMWPURE).
@@ -191,6 +208,8 @@ def open_conversation(
     `queries` is how many are expected; it decides the error and not the loss. `practical` and `surprise` are as in
     `plan_conversation`. With `peak` the model lives on a sample of the domain (QR-SMOOTH): for domains too large to
     list, and data in which no combination of values holds more than `peak` times its even share.
+
+    `compared` also warns where a model of the same columns is expected to err less than the plan promises (SY-TALK).
 
     `prior` is where the model starts: a public model, or a law for each of some columns. It must come from elsewhere,
     never from the same data unless they were paid for; a good one saves corrections, a bad one costs some.
@@ -221,7 +240,7 @@ def open_conversation(
     if gauge.total is not None:
         _warn_of_leaks(losses[0].person.leak, gauge.total, "people")
         if not known:
-            _warn_of_plan(asked.plan(gauge.total))
+            _warn_of_plan(asked.plan(gauge.total), asked if compared else None)
     table.require_unchanged()
     if not known:
         require_askable(space)
@@ -239,7 +258,7 @@ def open_conversation(
     if gauge.total is None:
         _warn_of_leaks(losses[0].person.leak, plan.people, plan.counted)
         if not known:
-            _warn_of_plan(plan)
+            _warn_of_plan(plan, asked if compared else None)
     return Conversation(
         name=wanted,
         plan=plan,
@@ -288,10 +307,11 @@ def _known(ledger: Ledger, name: str) -> bool:
         return False
 
 
-def _warn_of_plan(plan: ConversationPlan) -> None:
+def _warn_of_plan(plan: ConversationPlan, compared: Proposal | None) -> None:
     """Say that something else would serve better; where the number of people is private, it has been paid for."""
-    if plan.verdict != "converse":
-        warnings.warn(plan.advice, AccuracyWarning, stacklevel=3)
+    for said in (plan.advice if plan.verdict != "converse" else "", compared.beside(plan) if compared else ""):
+        if said:
+            warnings.warn(said, AccuracyWarning, stacklevel=3)
 
 
 def _warn_of_leaks(leak: Fraction, number: int, counted: Counted) -> None:

@@ -51,7 +51,7 @@ class Conversation(Viewed):
     >>> days = pyarrow.table({"rain": [True, False] * 5000, "wind": [True] * 10000})
     >>> spend, described = Approximate(2, 1e-6), Schema({"rain": booleans(), "wind": booleans()})
     >>> curator = curate(days, described, spend)
-    >>> with curator.converse(spend=spend, noise=Noise(insecure_seed=1)) as conversation:
+    >>> with curator.converse(spend=spend, prior="even", noise=Noise(insecure_seed=1)) as conversation:
     ...     replies = [conversation.ask("rain = true"), conversation.ask("rain = true")]
     >>> replies[0] == replies[1], conversation.progress.repeated
     (True, 1)

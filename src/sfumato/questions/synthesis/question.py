@@ -27,6 +27,7 @@ from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_err
 from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.kept import not_kept
 from sfumato.questions.synthesis.methods import METHODS
+from sfumato.questions.synthesis.repeated import require_one_of_each
 from sfumato.questions.synthesis.stated import distances_of, stated_error, stated_interval, stated_notes
 from sfumato.show.progress import watched
 from sfumato.table.gauge import Basis
@@ -121,6 +122,10 @@ class Synthesize(Question):
             Space.of(schema, self.columns)
         return self
 
+    def check_new(self, schema: Schema) -> None:
+        """Refuse a column beside its own bins; answers of earlier versions about both are still read."""
+        require_one_of_each(schema, self._names(schema))
+
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the measurements; the fit is what happens afterwards."""
         if self.method != "auto":
@@ -174,6 +179,11 @@ class Synthesize(Question):
         if cutting is None:
             return Prepared(gauge, Several(mechanisms=both, relation=relation), finish, arrange)
         return Prepared(gauge, CutTables(mechanisms=both, relation=relation, cutting=cutting), finish, arrange)
+
+    def _names(self, schema: Schema) -> tuple[str, ...]:
+        if self.workload is not None:
+            return self.workload.columns
+        return schema.names if self.columns is None else self.columns
 
     def _asked(self, schema: Schema) -> Workload:
         """Return the workload; without one, all tables of up to three columns."""

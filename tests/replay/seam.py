@@ -50,6 +50,7 @@ from sfumato.totals.rank_error import MeasuredCuts
 from sfumato.totals.sparse_noise import SparseNoise
 from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.records import Margins, Records
+from tests.replay.shared import Shared
 from tests.replay.worlds import World, arrow
 
 Changed = frozenset[str] | None
@@ -153,6 +154,7 @@ def remembering() -> Iterator[None]:
         patch.setattr(View, "_ask", once)
         patch.setattr(View, "people_in", people_once)
         _write_queries_once(patch)
+        Shared().patch(patch)
         yield
 
 

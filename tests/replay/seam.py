@@ -165,14 +165,20 @@ def _write_queries_once(patch: pytest.MonkeyPatch) -> None:
     equally everywhere. A query that depends on cells is another one, and is written by itself.
     """
     written: dict[Any, str] = {}
+    columns: dict[Any, Any] = {}
     numbers: WeakKeyDictionary[Any, Iterator[int]] = WeakKeyDictionary()
-    plain = Backend.compile
+    plain, apart = Backend.compile, engine._written
 
     def compiled(backend: Any, query: Any, /, **options: Any) -> str:
         asked = (query.op(), *sorted(options.items(), key=repr))
         if asked not in written:
             written[asked] = plain(backend, query, **options)
         return written[asked]
+
+    def by_column(backend: Any, table: Any) -> Any:
+        if table.op() not in columns:
+            columns[table.op()] = apart(backend, table)
+        return columns[table.op()]
 
     def numbered(method: Any) -> Any:
         def named(source: Source, *given: Any, **more: Any) -> Any:
@@ -186,6 +192,7 @@ def _write_queries_once(patch: pytest.MonkeyPatch) -> None:
         return named
 
     patch.setattr(Backend, "compile", compiled)
+    patch.setattr(engine, "_written", by_column)
     for name in ("stored", "planned", "registered", "_viewed"):
         patch.setattr(Source, name, numbered(getattr(Source, name)))
 

@@ -132,8 +132,11 @@ def open_rows(world: World, rows: list[dict[str, Any]], place: Path) -> Table:
 
 
 @contextmanager
-def remembering() -> Iterator[None]:
-    """Ask the engine the same query of the same table once only: questions, spends and relations share readings."""
+def remembering(shared: bool = True) -> Iterator[None]:
+    """Ask the engine the same query of the same table once only: questions, spends and relations share readings.
+
+    What several tables share is asked once too, unless it is compared what different sources say of equal rows.
+    """
     ask, counted = View._ask, View.people_in
 
     def once(view: View, keys: Any, measures: Any, where: Any, *, as_cells: bool) -> Any:
@@ -154,7 +157,8 @@ def remembering() -> Iterator[None]:
         patch.setattr(View, "_ask", once)
         patch.setattr(View, "people_in", people_once)
         _write_queries_once(patch)
-        Shared().patch(patch)
+        if shared:
+            Shared().patch(patch)
         yield
 
 

@@ -8,6 +8,7 @@ else whose content is not known here, is always asked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,8 @@ from sfumato.table.engine import Source
 Content = Callable[[], dict[str, int]]
 """The columns of a table, each with a number that stands for its type and all of its cells in order."""
 Leaf = tuple[str, str, int | str]
+PASSED_ON = re.compile(r'FROM \(SELECT \* FROM ("\w+")\)')
+"""A table that is read as it is, so that the star names nothing."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Text:
 @cache
 def read_text(query: str) -> Text | None:
     """Return what a query names, None if that cannot be told."""
+    query = PASSED_ON.sub(r"FROM \1", query)
     try:
         whole = sqlglot.parse_one(query, read="duckdb")
         cells = _cells(whole)

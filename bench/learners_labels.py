@@ -17,11 +17,11 @@ from sfumato import Noise, Pure
 from sfumato.errors import AccuracyWarning
 from sfumato.learn import LabelPrivate, RobustHalfspace, SanitizeThenLearn
 from sfumato.learn.facts import Sample
-from sfumato.local.coins import noise_weight
 from sfumato.papers.private_learning.families import Cuts
 from sfumato.papers.private_learning.fitted import design
 from sfumato.papers.private_learning.label import LabelResponse
 from sfumato.papers.private_learning.sanitize import released_sample
+from sfumato.privacy.coins import noise_weight
 
 TOP = 2**62 - 1
 ADULT = Path(__file__).parent.parent / "examples" / "data"

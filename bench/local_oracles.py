@@ -17,7 +17,7 @@ import numpy as np
 
 from bench.local_store import NotMeasured, stored, table
 from sfumato import Noise, Pure
-from sfumato.local.kernels.transform import walsh_hadamard
+from sfumato.exact.transform import walsh_hadamard
 from sfumato.local.linear import LinearReader
 from sfumato.local.listed import ListEncoder, list_method
 

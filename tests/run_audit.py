@@ -93,13 +93,13 @@ def content(house: House) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
 
 
-def on_page(text: str, state: State) -> Results:
-    """Return the results of a page that still hold."""
+def on_page(text: str, state: State | None) -> Results:
+    """Return the results of a page that still hold; without a state all of them."""
     rows = [found.groups() for found in map(ROW.fullmatch, text.splitlines()) if found]
     return {
         f"tests/{area}::{check.replace(chr(92) + '|', '|')}": (outcome, float(seconds))
         for area, check, outcome, seconds, of in rows
-        if state(f"tests/{area}") == of
+        if state is None or state(f"tests/{area}") == of
     }
 
 
@@ -140,8 +140,10 @@ def main(run: bool) -> int:
     state, name = states(house), content(house)
     results = ROOT / "out" / f"audit-{name}.jsonl"
     results.parent.mkdir(exist_ok=True)
-    known = {**on_page(PAGE.read_text(encoding="utf-8"), state), **kept(results)}
-    results.write_text("".join(f"{json.dumps([check, *found])}\n" for check, found in known.items()), encoding="utf-8")
+    last = PAGE.read_text(encoding="utf-8")
+    # What the last audit took is remembered on any machine, so that the longest checks begin first.
+    _keep(results.parent / "page.jsonl", on_page(last, None))
+    _keep(results, {**on_page(last, state), **kept(results)})
     for check in _files():
         state(check)  # as the files are now, whatever is edited while checks run
     code = _asked(results) if run else NO_TESTS
@@ -149,6 +151,10 @@ def main(run: bool) -> int:
     whole = run and code in (0, NO_TESTS) and bool(found)
     PAGE.write_text(page(found, state, whole), encoding="utf-8")
     return 0 if whole or not run else code
+
+
+def _keep(path: Path, results: Results) -> None:
+    path.write_text("".join(f"{json.dumps([check, *found])}\n" for check, found in results.items()), encoding="utf-8")
 
 
 def _files() -> list[str]:

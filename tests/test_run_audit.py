@@ -28,6 +28,7 @@ def test_results_of_other_files_are_not_taken() -> None:
     text = page(SEEN, lambda file: "0123456789ab", whole=True)
     others = on_page(text, lambda file: "ba9876543210" if "spark" in file else "0123456789ab")
     assert set(others) == {name for name in SEEN if "spark" not in name}
+    assert on_page(text, None) == SEEN  # how long they took is known all the same
 
 
 def test_long_checks_begin_first_and_the_others_stay_in_order(tmp_path: Path) -> None:
@@ -61,6 +62,27 @@ def __getattr__(name):
     "src/sfumato/papers/boxes.py": "",
     "src/sfumato/papers/shapes.py": "",
     "src/sfumato/serve.py": "",
+    "src/sfumato/fair/__init__.py": """
+from sfumato.moved import later, moved
+HOMES = {"Metric": f"{__name__}.metric", "audit": "sfumato.fair.audits"}
+__getattr__, __dir__ = later(__name__, HOMES, {"old": "sfumato.serve"})
+""",
+    "src/sfumato/fair/metric.py": "from sfumato.noise import Noise",
+    "src/sfumato/fair/audits.py": "",
+    "src/sfumato/fair/grid.py": "",
+    "src/sfumato/moved.py": "",
+    "tests/test_grid.py": "from sfumato.fair.grid import on_grid",
+    "tests/test_metric.py": "from sfumato import fair\nfair.Metric",
+    "tests/test_chain.py": "import sfumato as sf\ndef test():\n    sf.fair.audit()",
+    "tests/test_member.py": "from sfumato.fair import audit",
+    "tests/test_text.py": "HOME = 'sfumato.fair.Metric'",
+    "tests/test_handed.py": "def test():\n    getattr(fair, name)\nfrom sfumato import fair",
+    "tests/test_handed_chain.py": "import sfumato\nprint(sfumato.fair)",
+    "tests/test_homes.py": "from sfumato.fair import HOMES",
+    "tests/test_begun.py": "import_module(f'tests.cases_{name}')",
+    "tests/cases_a.py": "",
+    "tests/test_made_up.py": "import_module(name)",
+    "tests/test_copied.py": "import multiprocessing\nfrom sfumato.noise import Noise",
     "tests/conftest.py": "",
     "tests/__init__.py": "",
     "tests/shared.py": "from sfumato.papers.shapes import Shape\nPLACE = Path(__file__).with_name('known.toml')",
@@ -95,6 +117,37 @@ def test_a_check_reaches_what_it_imports_by_any_way(root: Path) -> None:
     assert reached("test_guide") == {"test_guide", "guide"}
     for whole in ("test_whole", "test_program"):
         assert {"ask", "noise", "local", "serve"} | rooms < reached(whole)
+
+
+def test_a_room_that_loads_its_names_one_by_one_is_reached_by_the_names_that_are_asked_for(root: Path) -> None:
+    house = House(root)
+
+    def reached(file: str) -> set[str]:
+        found = {path.stem for path in house.reached(f"tests/{file}.py") if path.stem != "__init__"}
+        return found - {file, "moved", "errors"}
+
+    assert reached("test_grid") == {"grid"}
+    assert reached("test_metric") == reached("test_text") == {"metric", "noise"}
+    assert reached("test_chain") == reached("test_member") == {"audits"}
+    for whole in ("test_handed", "test_handed_chain", "test_homes"):
+        assert reached(whole) == {"metric", "noise", "audits", "grid"}
+
+
+def test_names_that_are_made_up_reach_what_begins_as_they_do(root: Path) -> None:
+    house = House(root)
+    assert {path.name for path in house.reached("tests/test_begun.py")} == {
+        "__init__.py",
+        "cases_a.py",
+        "test_begun.py",
+    }
+    assert root / "src/sfumato/serve.py" in house.reached("tests/test_made_up.py")
+    # A copy of the process runs what was imported.
+    assert {path.stem for path in house.reached("tests/test_copied.py")} == {
+        "test_copied",
+        "noise",
+        "errors",
+        "__init__",
+    }
 
 
 def test_a_result_outlives_changes_that_its_check_cannot_reach(root: Path) -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
@@ -321,9 +318,6 @@ def test_private_is_for_a_ledger_that_is_opened_here(tmp_path):
             sf.curate(rows(), SCHEMA, ledger=curator.ledger, private=tmp_path / "side")
 
 
-# Another process, with other caches, threads and hash seeds, draws and fits the same.
-
-
 def digests(wanted: set[str]) -> dict[str, str]:
     """Return the hash of what is drawn and shown for every wanted question."""
     found = {}
@@ -335,26 +329,6 @@ def digests(wanted: set[str]) -> dict[str, str]:
                 shown = json.dumps([released.to_json() for released in asked.finish(unpack(drawn, SCHEMA))])
                 found[name] = hashlib.sha256(drawn + shown.encode()).hexdigest()
     return found
-
-
-def _compare(wanted: set[str], threads: str) -> None:
-    digests(wanted)  # warm: tables of all laws, compiled loops, caches of plans
-    program = f"from tests.test_storing import digests; import json; print(json.dumps(digests({sorted(wanted)!r})))"
-    env = {**os.environ, "PYTHONHASHSEED": "99", "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
-    command, root = [sys.executable, "-W", "ignore", "-c", program], Path(__file__).parents[1]
-    ran = subprocess.run(command, env=env, cwd=root, capture_output=True, text=True, check=True)
-    assert json.loads(ran.stdout) == digests(wanted)
-
-
-@pytest.mark.audit
-def test_a_cold_process_draws_and_fits_the_same():
-    _compare({"Histogram", "Quantiles auto", "Synthesize mwem", "Queries", "GroupBy private"}, "1")
-
-
-@pytest.mark.audit
-@pytest.mark.parametrize("threads", ["1", "4"])
-def test_every_question_is_drawn_and_fitted_the_same_elsewhere(threads):
-    _compare(set(QUESTIONS), threads)
 
 
 # Mechanisms of several steps, whose later draws follow from the earlier ones: one key is enough. A run that was cut short

@@ -14,10 +14,10 @@ from sfumato import Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.learn import Boxes, LabelPrivate, rule_from_json
 from sfumato.learn.facts import Sample
-from sfumato.local.coins import noise_weight
 from sfumato.papers.private_learning.families import Cuts, Points, family_of
 from sfumato.papers.private_learning.label import LabelResponse
 from sfumato.papers.private_learning.labellings import RuleList, concepts_from_json, concepts_to_json
+from sfumato.privacy.coins import noise_weight
 from tests import imputed
 from tests.learn.estimator_checks import every_check
 

@@ -10,9 +10,9 @@ import pytest
 
 from sfumato import Noise, Pure, audit
 from sfumato.errors import ParameterError
+from sfumato.exact.transform import walsh_hadamard
 from sfumato.local import hadamard_response, linear_hash, mean_response, nearest_distribution, response
 from sfumato.local.kernels.hashing import digest_rows
-from sfumato.local.kernels.transform import walsh_hadamard
 from sfumato.papers.heavy_hitters.comparators import local_hash, unary_encoding
 from sfumato.papers.heavy_hitters.hashtogram import Hashtogram, hashtogram
 

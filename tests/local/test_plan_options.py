@@ -14,10 +14,10 @@ import pytest
 
 from sfumato import Concentrated, Noise, Pure, domain, local
 from sfumato.errors import AccuracyWarning, ParameterError
-from sfumato.local.coins import noise_weight
 from sfumato.local.listed import list_method
 from sfumato.local.plan import Plan
 from sfumato.papers import heavy_hitters
+from sfumato.privacy.coins import noise_weight
 
 SEED = bytes(range(32))
 BASE: dict[str, Any] = {"users": 100_000, "spend": Pure(4), "seed": SEED}

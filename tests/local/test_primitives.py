@@ -15,10 +15,10 @@ from sfumato.errors import ParameterError
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import precision
 from sfumato.local import Items, Seed, noise_weight, raw
-from sfumato.local.coins import COIN, loss_of, odds
 from sfumato.local.kernels.hashing import LONGEST, digest_rows
 from sfumato.local.seed import words
 from sfumato.local.whitening import Whitening
+from sfumato.privacy.coins import COIN, loss_of, odds
 
 SEED = Seed(bytes(range(32)))
 

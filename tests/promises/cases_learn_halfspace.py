@@ -13,9 +13,9 @@ from typing import Any
 from sfumato import Pure
 from sfumato.audit import Neighbours
 from sfumato.learn.facts import Sample
-from sfumato.local.coins import noise_weight
 from sfumato.papers.partial_dp.halfspace import HalfspaceChoice
 from sfumato.papers.partial_dp.halfspace_classes import listed, ternary
+from sfumato.privacy.coins import noise_weight
 from tests.promises.case import PromiseCase
 from tests.promises.printed.halfspaces import JumpingDistance, TrueLabels
 

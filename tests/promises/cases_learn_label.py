@@ -11,12 +11,12 @@ from sklearn.tree import DecisionTreeClassifier
 from sfumato import Pure, select
 from sfumato.audit import Neighbours
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.local.coins import noise_weight
 from sfumato.papers.private_learning.families import Boxes, Cuts, Points
 from sfumato.papers.private_learning.fitted import Recipe
 from sfumato.papers.private_learning.label import LabelChoice, LabelResponse
 from sfumato.papers.private_learning.labellings import Reproducible, RuleList
 from sfumato.papers.private_learning.semi import PoolChoice
+from sfumato.privacy.coins import noise_weight
 from tests.imputed import categories, integers
 from tests.promises.case import PromiseCase
 from tests.promises.printed.labels import OwnPool, SeenLabelResponse, SeenLabels

@@ -10,11 +10,11 @@ import numpy as np
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Loss, Noise, Pure
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.local.coins import noise_weight
 from sfumato.noise import DiscreteLaplace
 from sfumato.papers.private_learning.padded import PaddedClasses
 from sfumato.papers.private_learning.sanitized import MedianRows, cell_rows, point_rows
 from sfumato.perturb import AdditiveNoise
+from sfumato.privacy.coins import noise_weight
 from sfumato.privacy.parallel import parallel
 from sfumato.privacy.sensitivity import sensitivity
 from sfumato.questions.distribution.codes import Coded

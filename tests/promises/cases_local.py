@@ -9,11 +9,11 @@ from typing import Any
 from sfumato import Noise, Pure, domain
 from sfumato.local import Items, LinearHash, Plan, Seed, hadamard_response, linear_hash, mean_response, response
 from sfumato.local.client import Client
-from sfumato.local.coins import noise_weight
 from sfumato.local.listed import list_method
 from sfumato.local.tree import TreeMethod
 from sfumato.papers.heavy_hitters.comparators import local_hash, unary_encoding
 from sfumato.papers.heavy_hitters.hashtogram import Hashtogram
+from sfumato.privacy.coins import noise_weight
 from tests.promises.case import PromiseCase
 
 

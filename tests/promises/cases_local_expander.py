@@ -8,13 +8,13 @@ from typing import Any
 from sfumato import Noise, Pure, domain
 from sfumato.local import Items, Plan, Seed, hadamard_response, linear_hash
 from sfumato.local.client import Client
-from sfumato.local.coins import noise_weight
 from sfumato.local.hadamard import HadamardResponse
 from sfumato.papers.heavy_hitters.bitstogram import BitstogramMethod
 from sfumato.papers.heavy_hitters.codes import UniqueListCode
 from sfumato.papers.heavy_hitters.expander import ExpanderMethod
 from sfumato.papers.heavy_hitters.expander_paper import PaperSketch
 from sfumato.papers.heavy_hitters.hashtogram import Hashtogram
+from sfumato.privacy.coins import noise_weight
 from tests.promises.case import PromiseCase
 from tests.promises.cases_local import RoleByItem, every_pair
 

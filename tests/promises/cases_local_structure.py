@@ -11,7 +11,6 @@ import numpy as np
 
 from sfumato import Noise, Pure
 from sfumato.local import Response, Seed, response
-from sfumato.local.coins import COIN
 from sfumato.mechanism import Mechanism
 from sfumato.papers.heavy_hitters.structure import (
     PureReport,
@@ -23,6 +22,7 @@ from sfumato.papers.heavy_hitters.structure import (
     vector_response,
 )
 from sfumato.privacy import Approximate, Cost, Loss
+from sfumato.privacy.coins import COIN
 from tests.promises.case import PromiseCase
 
 

@@ -18,7 +18,7 @@ def every_case() -> tuple[PromiseCase, ...]:
     found = [
         case
         for path in sorted(Path(__file__).parent.glob("cases_*.py"))
-        for case in import_module(f"tests.promises.{path.stem}").CASES
+        for case in import_module(f"tests.promises.cases_{path.stem.removeprefix('cases_')}").CASES
     ]
     names = [case.name for case in found]
     repeated = sorted({name for name in names if names.count(name) > 1})

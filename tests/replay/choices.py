@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.learn.facts import Sample
-from sfumato.local.coins import loss_of
 from sfumato.papers.partial_dp.halfspace import HalfspaceChoice, signs
 from sfumato.privacy import Cost
+from sfumato.privacy.coins import loss_of
 from sfumato.questions.distribution.medians import MedianTree
 from sfumato.questions.quantiles import JointQuantiles
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice

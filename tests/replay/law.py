@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import cache
-from math import prod
 from typing import Any
 
 from sfumato.audit import Neighbours, Report
@@ -71,6 +70,10 @@ def _tails(claim: Cost) -> tuple[Fraction, ...]:
     return TAILS if claim.leak == 0 else (claim.leak / 1000,)
 
 
+class TooManyPaths(BaseException):
+    """There are more paths than may be listed; no `Exception`, so that no mechanism catches it."""
+
+
 class _Middle(BranchingNoise):
     """Goes the way in the middle, where a mechanism hardly stops early."""
 
@@ -79,16 +82,40 @@ class _Middle(BranchingNoise):
         self._settle(depth, len(self._branches[depth].values) // 2)
 
 
+class _Counting(BranchTable):
+    """Counts the outcomes of draws, and stops where there are more paths than may be: their masses are not needed."""
+
+    def __init__(self, draws: BranchTable) -> None:
+        super().__init__(draws.tail, draws.most)
+        self._draws = draws
+        self.paths = 1
+
+    def of(self, question: Any) -> Any:
+        if question[0] == "draw" and self.paths * self._width(question[1]) > self.most:
+            raise TooManyPaths
+        branches = self._draws.of(question)
+        self.paths *= len(branches.values)
+        if self.paths > self.most:
+            raise TooManyPaths
+        return branches
+
+    @cache  # noqa: B019  lives for two runs
+    def _width(self, law: Any) -> int:
+        """Return how many outcomes a draw has: of a window that leaves out what is rare all have a mass."""
+        return len(law.window(self.tail))
+
+
 def _paths(mechanism: Any, exact: Any, draws: BranchTable) -> float:
     """Return how many paths there are if all branch as the first one does, or as one in the middle."""
     most = 0
-    for noise in (BranchingNoise(draws), _Middle(draws)):
+    for kind in (BranchingNoise, _Middle):
+        counting = _Counting(draws)
         try:
             with suppress(PathEnds):
-                mechanism.run(exact, noise)
-        except ParameterError:
-            return float("inf")  # a single draw with too many outcomes
-        most = max(most, prod(len(branches.values) for branches in noise._branches))
+                mechanism.run(exact, kind(counting))
+        except (ParameterError, TooManyPaths):
+            return float("inf")  # too many, or a single draw with too many outcomes
+        most = max(most, counting.paths)
     return most
 
 

@@ -50,6 +50,7 @@ from sfumato.totals.rank_error import MeasuredCuts
 from sfumato.totals.sparse_noise import SparseNoise
 from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.records import Margins, Records
+from tests.replay.shared import Shared
 from tests.replay.worlds import World, arrow
 
 Changed = frozenset[str] | None
@@ -131,8 +132,11 @@ def open_rows(world: World, rows: list[dict[str, Any]], place: Path) -> Table:
 
 
 @contextmanager
-def remembering() -> Iterator[None]:
-    """Ask the engine the same query of the same table once only: questions, spends and relations share readings."""
+def remembering(shared: bool = True) -> Iterator[None]:
+    """Ask the engine the same query of the same table once only: questions, spends and relations share readings.
+
+    What several tables share is asked once too, unless it is compared what different sources say of equal rows.
+    """
     ask, counted = View._ask, View.people_in
 
     def once(view: View, keys: Any, measures: Any, where: Any, *, as_cells: bool) -> Any:
@@ -153,6 +157,8 @@ def remembering() -> Iterator[None]:
         patch.setattr(View, "_ask", once)
         patch.setattr(View, "people_in", people_once)
         _write_queries_once(patch)
+        if shared:
+            Shared().patch(patch)
         yield
 
 
@@ -163,14 +169,20 @@ def _write_queries_once(patch: pytest.MonkeyPatch) -> None:
     equally everywhere. A query that depends on cells is another one, and is written by itself.
     """
     written: dict[Any, str] = {}
+    columns: dict[Any, Any] = {}
     numbers: WeakKeyDictionary[Any, Iterator[int]] = WeakKeyDictionary()
-    plain = Backend.compile
+    plain, apart = Backend.compile, engine._written
 
     def compiled(backend: Any, query: Any, /, **options: Any) -> str:
         asked = (query.op(), *sorted(options.items(), key=repr))
         if asked not in written:
             written[asked] = plain(backend, query, **options)
         return written[asked]
+
+    def by_column(backend: Any, table: Any) -> Any:
+        if table.op() not in columns:
+            columns[table.op()] = apart(backend, table)
+        return columns[table.op()]
 
     def numbered(method: Any) -> Any:
         def named(source: Source, *given: Any, **more: Any) -> Any:
@@ -184,6 +196,7 @@ def _write_queries_once(patch: pytest.MonkeyPatch) -> None:
         return named
 
     patch.setattr(Backend, "compile", compiled)
+    patch.setattr(engine, "_written", by_column)
     for name in ("stored", "planned", "registered", "_viewed"):
         patch.setattr(Source, name, numbered(getattr(Source, name)))
 

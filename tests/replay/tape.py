@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -224,9 +225,8 @@ def taped() -> Iterator[None]:
         except LookupError:
             return plain(first, second)
 
-    for name, module in list(sys.modules.items()):
-        if name.startswith("sfumato.") and getattr(module, "saturating_sum", None) is plain:
-            patch.setattr(module, "saturating_sum", summed)
+    for module in _adding(plain, len(sys.modules)):
+        patch.setattr(module, "saturating_sum", summed)
     for kind, method in LEAVES.items():
         patch.setattr(kind, method, _leaf(getattr(kind, method)))
     patch.setattr(FoundGroups, "run", _keyed(FoundGroups.run))
@@ -234,6 +234,13 @@ def taped() -> Iterator[None]:
         yield
     finally:
         patch.undo()
+
+
+@lru_cache(maxsize=1)
+def _adding(plain: Any, loaded: int) -> list[Any]:
+    """Return the modules that add noise; looked for again when more modules are `loaded`."""
+    listed = [module for name, module in list(sys.modules.items()) if name.startswith("sfumato.")]
+    return [module for module in listed if getattr(module, "saturating_sum", None) is plain]
 
 
 def _leaf(run: Any) -> Any:

@@ -50,7 +50,7 @@ def differing(world: World, one: Any, other: Any, names: Sequence[str] | None = 
     """Return the questions of which two sources give different numbers."""
     found = []
     with (
-        seam.remembering(),
+        seam.remembering(shared=False),
         open_table(one, world.schema) as first,
         open_table(other, world.schema, **options) as second,
     ):

@@ -11,7 +11,6 @@
 from sfumato.local import browser
 from sfumato.local.check import Check
 from sfumato.local.client import Client
-from sfumato.local.coins import noise_weight
 from sfumato.local.collector import Collected, Collector, CollectorSet, Intake, envelope, envelopes, read_collection
 from sfumato.local.device import Device
 from sfumato.local.engines import aggregate
@@ -29,6 +28,7 @@ from sfumato.local.server import Server, combine
 from sfumato.local.sketch import load
 from sfumato.local.wire import Refused, Wire
 from sfumato.moved import moved
+from sfumato.privacy.coins import noise_weight
 
 __all__ = [
     "Bytes",

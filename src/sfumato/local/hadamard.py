@@ -11,9 +11,9 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
-from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.oracle import Counts, Oracle, Tally, TallyReader
 from sfumato.privacy import Pure
+from sfumato.privacy.coins import noise_weight, report_epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ class HadamardReader(TallyReader):
 
     @cached_property
     def _sums(self) -> Any:
-        from sfumato.local.kernels.transform import walsh_hadamard
+        from sfumato.exact.transform import walsh_hadamard
 
         return walsh_hadamard(self.tally.reshape(1 << self.oracle.block_bits, -1))
 

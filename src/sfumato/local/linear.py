@@ -12,9 +12,9 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
-from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.oracle import Counts, Oracle, Tally, TallyReader, support_deviation
 from sfumato.privacy import Pure
+from sfumato.privacy.coins import noise_weight, report_epsilon
 
 MOST_SYMBOL_BITS = 8
 MOST_TABLE_BITS = 24
@@ -109,7 +109,7 @@ class LinearReader(TallyReader):
     @cached_property
     def table(self) -> Any:
         """The transformed counts: a copy that peeling may change."""
-        from sfumato.local.kernels.transform import walsh_hadamard
+        from sfumato.exact.transform import walsh_hadamard
 
         return walsh_hadamard(self.tally)
 

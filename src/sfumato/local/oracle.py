@@ -20,10 +20,10 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.coins import COIN, check_weight, loss_of, odds
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Cost, Loss
+from sfumato.privacy.coins import COIN, check_weight, loss_of, odds
 
 Counts = NDArray[np.float64]
 Tally = NDArray[np.int64]

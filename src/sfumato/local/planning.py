@@ -15,7 +15,6 @@ from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.exact.search import smallest_between
 from sfumato.exact.written import amount, rounded, typed
 from sfumato.local.choice import METHOD_NAMES, choose
-from sfumato.local.coins import report_epsilon
 from sfumato.local.items import Items, composed
 from sfumato.local.listed import FALSE_ITEMS, list_method, mean_method
 from sfumato.local.means import mean_oracle
@@ -25,6 +24,7 @@ from sfumato.local.seed import Seed
 from sfumato.local.shuffle import MOST_HONEST, checked, guessed_loss, largest_local
 from sfumato.local.trust import Validity, too_dear
 from sfumato.privacy import Approximate, Bound, Pure, require_bound
+from sfumato.privacy.coins import report_epsilon
 from sfumato.words import one_of, understood
 
 POOREST = 0.25

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.exact import positive_integer
-from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.oracle import Counts, Oracle, Tally, TallyReader, support_deviation
 from sfumato.noise import Noise
 from sfumato.privacy import Pure
+from sfumato.privacy.coins import noise_weight, report_epsilon
 
 
 @dataclass(frozen=True, kw_only=True)

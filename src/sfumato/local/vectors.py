@@ -19,7 +19,6 @@ from typing import Any
 from sfumato import domain
 from sfumato.domain import Domain
 from sfumato.local.choice import MAKERS
-from sfumato.local.coins import COIN
 from sfumato.local.items import Items, raw
 from sfumato.local.listed import MeanMethod, list_method
 from sfumato.local.plan import Plan
@@ -28,6 +27,7 @@ from sfumato.local.seed import Seed, words
 from sfumato.local.tree import TreeEncoder
 from sfumato.noise import Noise
 from sfumato.privacy import Pure
+from sfumato.privacy.coins import COIN
 
 SHIPPED = Path(__file__).with_name("vectors.json")
 ORACLES = ("response", "linear", "hadamard")

@@ -15,7 +15,6 @@ import pytest
 from sfumato import Approximate, Concentrated, Noise, Pure
 from sfumato.errors import NotProvable, ParameterError, UnsupportedSpend
 from sfumato.local import Seed
-from sfumato.local.coins import COIN
 from sfumato.papers.heavy_hitters.structure import (
     GaussianReference,
     PureReport,
@@ -24,6 +23,7 @@ from sfumato.papers.heavy_hitters.structure import (
     pure_report,
 )
 from sfumato.papers.heavy_hitters.structure.purify import MOST_CHOICES
+from sfumato.privacy.coins import COIN
 
 SEED = Seed(bytes(range(32)))
 

@@ -10,8 +10,8 @@ import pytest
 
 from sfumato import Approximate, Noise, Pure
 from sfumato.errors import NotProvable, ParameterError, UnsupportedSpend
-from sfumato.local.coins import COIN
 from sfumato.papers.heavy_hitters.structure import VectorResponse, independent_bits, read_vectors, vector_response
+from sfumato.privacy.coins import COIN
 
 
 def exact_law(chosen):

@@ -11,13 +11,13 @@ import numpy as np
 
 from sfumato.ask.prepared import Prepared
 from sfumato.learn.facts import Sample
-from sfumato.local.coins import COIN, loss_of
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.papers.private_learning.padded import PaddedClasses
 from sfumato.papers.private_learning.sanitize import ModelRows
 from sfumato.papers.private_learning.sanitized import MedianRows, merged
 from sfumato.privacy import Cost, Loss
+from sfumato.privacy.coins import COIN, loss_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 from sfumato.exact import rational_ball
@@ -84,8 +85,10 @@ class DiscreteLaplace(Priced, Decaying):
 
     def mass(self, j: int) -> Ball:
         """Enclose tanh(1 / (2 scale)) exp(-|j| / scale)."""
-        rate = 1 / rational_ball(self.scale)
-        return (rate / 2).tanh() * (-abs(j) * rate).exp()
+        import flint
+
+        rate, height = _rate_and_height(self.scale, flint.ctx.prec)
+        return height * (-abs(j) * rate).exp()
 
     def tail(self, j: int) -> Ball:
         """Enclose the probability of more than `j`."""
@@ -93,6 +96,13 @@ class DiscreteLaplace(Priced, Decaying):
             return 1 - self.tail(-j - 1)
         rate = 1 / rational_ball(self.scale)
         return (-(j + 1) * rate).exp() / (1 + (-rate).exp())
+
+
+@lru_cache(maxsize=64)
+def _rate_and_height(scale: Fraction, bits: int) -> tuple[Ball, Ball]:
+    """Enclose 1 / scale and the mass of zero; `bits`, the precision in force, is there for the cache only."""
+    rate = 1 / rational_ball(scale)
+    return rate, (rate / 2).tanh()
 
 
 @dataclass(frozen=True)

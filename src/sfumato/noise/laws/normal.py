@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 from sfumato.errors import ParameterError
@@ -29,13 +30,17 @@ class Rounded(Law):
         j = abs(j)
         if j == 0:
             return self._reach(HALF).erf()
-        return (self._reach(j - HALF).erfc() - self._reach(j + HALF).erfc()) / 2
+        return (self._above(j - HALF) - self._above(j + HALF)) / 2
 
     def tail(self, j: int) -> Ball:
         """Enclose the probability of more than `j`."""
         if j < 0:
             return 1 - self.tail(-j - 1)
-        return self._reach(j + HALF).erfc() / 2
+        return self._above(j + HALF) / 2
+
+    def _above(self, edge: Fraction) -> Ball:
+        """Enclose twice the probability of more than an edge."""
+        return self._reach(edge).erfc()
 
     @abstractmethod
     def _reach(self, edge: Fraction) -> Ball:
@@ -50,6 +55,21 @@ class Unstretched(Rounded):
     def _reach(self, edge: Fraction) -> Ball:
         """Enclose edge / sqrt(2 variance)."""
         return rational_ball(edge) / rational_ball(2 * self.variance).sqrt()
+
+
+@lru_cache(maxsize=8)
+def kept_above(law: Rounded, edge: Fraction, bits: int) -> Ball:
+    """Enclose `_above` of a public law: the masses of neighbouring integers share an edge.
+
+    `bits`, the precision in force, is there for the cache only.
+    """
+    return law._reach(edge).erfc()
+
+
+@lru_cache(maxsize=64)
+def _unit(variance: Fraction, bits: int) -> Ball:
+    """Enclose sqrt(2 variance) of a public variance; `bits`, the precision in force, is there for the cache only."""
+    return rational_ball(2 * variance).sqrt()
 
 
 @dataclass(frozen=True)
@@ -86,6 +106,18 @@ class RoundedNormal(Unstretched, Priced, Smooth):
         while (weight := math.exp(-2 * math.pi**2 * k * k * v)) > 1e-18 and k < 10_000:
             extra, k = extra + 4 * weight * (v + 1 / (4 * math.pi**2 * k * k)), k + 1
         return math.sqrt(2 * draws * (v + extra) * least)
+
+    def _reach(self, edge: Fraction) -> Ball:
+        """Enclose edge / sqrt(2 variance); the root is kept, because this variance is public."""
+        import flint
+
+        return rational_ball(edge) / _unit(self.variance, flint.ctx.prec)
+
+    def _above(self, edge: Fraction) -> Ball:
+        """Enclose twice the probability of more than an edge."""
+        import flint
+
+        return kept_above(self, edge, flint.ctx.prec)
 
     def feature(self) -> int:
         """Return the standard deviation, rounded down."""

@@ -11,7 +11,7 @@ from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball, precision
 from sfumato.exact.search import smallest
 from sfumato.noise.laws.base import HALF_LIFE, Priced, Smooth, bend_in_range, variance_in_range
-from sfumato.noise.laws.normal import HALF, Rounded
+from sfumato.noise.laws.normal import HALF, Rounded, kept_above
 from sfumato.privacy.calibrate import sinh_cost
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.sensitivity import Sensitivity
@@ -88,6 +88,12 @@ class SinhNormal(Rounded, Priced, Smooth):
 
         exponent = self._reach(first - HALF) ** 2
         return outer.cosh() * (-exponent).exp() / (2 * flint.arb.pi() * rational_ball(self.variance)).sqrt()
+
+    def _above(self, edge: Fraction) -> Ball:
+        """Enclose twice the probability of more than an edge."""
+        import flint
+
+        return kept_above(self, edge, flint.ctx.prec)
 
     def _reach(self, edge: Fraction) -> Ball:
         """Enclose bend sinh(edge / bend) / sqrt(2 variance)."""

@@ -12,11 +12,11 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
-from sfumato.local.coins import COIN, noise_weight, report_epsilon
 from sfumato.local.oracle import Counts, Oracle, Randomizer, Tally, support_deviation
 from sfumato.local.seed import words
 from sfumato.noise import Noise
 from sfumato.privacy import Pure
+from sfumato.privacy.coins import COIN, noise_weight, report_epsilon
 
 PRIME = (1 << 31) - 1
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.local.choice import MAKERS
-from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.confirm import (
     Shares,
     WholeItems,
@@ -37,6 +36,7 @@ from sfumato.local.seed import Seed
 from sfumato.local.whitening import whitening_of
 from sfumato.papers.heavy_hitters.codes import DECODERS, UniqueListCode, best_offsets
 from sfumato.privacy import Pure
+from sfumato.privacy.coins import noise_weight, report_epsilon
 from sfumato.words import one_of, understood
 
 if TYPE_CHECKING:

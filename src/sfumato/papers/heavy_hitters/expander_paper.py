@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.errors import AccuracyWarning, ParameterError
-from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.hadamard import HadamardResponse, best_block_bits
 from sfumato.local.seed import words
 from sfumato.mechanism import Mechanism
@@ -25,6 +24,7 @@ from sfumato.noise import Noise
 from sfumato.papers.heavy_hitters.codes import UniqueListCode
 from sfumato.papers.heavy_hitters.hashtogram import Hashtogram, hashtogram
 from sfumato.privacy import Loss, Pure
+from sfumato.privacy.coins import noise_weight, report_epsilon
 
 Report = tuple[int, int, int]
 """Coordinate, report of the cell, report of the whole item."""

@@ -12,10 +12,10 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
-from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.hadamard import best_block_bits
 from sfumato.local.oracle import Counts, Oracle, Tally, TallyReader
 from sfumato.privacy import Pure
+from sfumato.privacy.coins import noise_weight, report_epsilon
 from sfumato.words import understood
 
 MOST_ROWS = 8
@@ -118,7 +118,7 @@ class HashtogramReader(TallyReader):
 
     @cached_property
     def _sums(self) -> Any:
-        from sfumato.local.kernels.transform import walsh_hadamard
+        from sfumato.exact.transform import walsh_hadamard
 
         return walsh_hadamard(self.tally.reshape(self.oracle.rows, 1 << self.oracle.block_bits, -1))
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sfumato.learn.cells import Codes
 from sfumato.learn.facts import Sample
 from sfumato.learn.rules import Rule
-from sfumato.local.coins import COIN, loss_of
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise
 from sfumato.papers.partial_dp.halfspace_classes import Candidates, Weights
 from sfumato.privacy import Cost, Loss
+from sfumato.privacy.coins import COIN, loss_of
 from sfumato.privacy.combined import Minimum, add
 from sfumato.privacy.profile import ByCount, Flat, Profile
 

@@ -20,11 +20,11 @@ from sfumato.learn.cells import rounded_up
 from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts
 from sfumato.learn.rules import Rule, about
-from sfumato.local.coins import COIN, noise_weight
 from sfumato.mechanism import Mechanism
 from sfumato.papers.partial_dp.halfspace import HalfspaceChoice, HalfspaceRule, chosen
 from sfumato.papers.partial_dp.halfspace_classes import Candidates, drawn, listed, made_again, ternary
 from sfumato.privacy import Bound
+from sfumato.privacy.coins import COIN, noise_weight
 from sfumato.select.fit import positive_spend, pure_epsilon, range_epsilon
 
 FINENESS = 1 << 16

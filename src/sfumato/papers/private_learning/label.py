@@ -17,13 +17,13 @@ from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule
 from sfumato.learn.sampling import by_growth, smallest
-from sfumato.local.coins import COIN, loss_of, noise_weight
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise
 from sfumato.papers.private_learning.families import Family, Value
 from sfumato.papers.private_learning.fitted import Recipe, Row, fitted_rule
 from sfumato.papers.private_learning.labellings import concepts_from_json, concepts_to_json, family_event, family_from
 from sfumato.privacy import Bound, Cost, Loss
+from sfumato.privacy.coins import COIN, loss_of, noise_weight
 from sfumato.select import Exponential, exponential
 from sfumato.select.fit import positive_spend, pure_epsilon
 

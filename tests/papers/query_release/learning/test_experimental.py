@@ -11,7 +11,7 @@ import pytest
 
 from sfumato import Noise, Pure
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.local.kernels.transform import walsh_hadamard
+from sfumato.exact.transform import walsh_hadamard
 from sfumato.papers.query_release.learning.sieve import HarmonicSieve
 from sfumato.papers.query_release.learning.thresholds import (
     PolynomialThreshold,

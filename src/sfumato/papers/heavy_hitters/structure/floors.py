@@ -7,8 +7,8 @@ from sfumato.bounds.local import local_count_floor, local_tail_floor
 from sfumato.errors import NotProvable
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.exact.rational import show
-from sfumato.local.coins import report_epsilon
 from sfumato.privacy import Pure
+from sfumato.privacy.coins import report_epsilon
 
 _MOST_USERS = 10**18
 

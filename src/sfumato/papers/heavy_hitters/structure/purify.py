@@ -16,12 +16,12 @@ from sfumato.errors import NotProvable, ParameterError, UnsupportedSpend
 from sfumato.exact import Number, at_least_zero, between_zero_and_one, enclose_up, positive_integer, rational_ball
 from sfumato.exact.enclosure import Ball
 from sfumato.exact.rational import show
-from sfumato.local.coins import COIN, LOSS_BITS
 from sfumato.local.seed import Seed
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise
 from sfumato.papers.heavy_hitters.structure.references import Reference
 from sfumato.privacy import Approximate, Bound, Cost, Loss, Pure, require_bound
+from sfumato.privacy.coins import COIN, LOSS_BITS
 
 HALF = Fraction(1, 2)
 MOST_CHOICES = 1 << 16

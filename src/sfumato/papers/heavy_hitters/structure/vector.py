@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError
 from sfumato.exact import enclose_up, positive_integer, rational_ball
 from sfumato.exact.enclosure import Ball
-from sfumato.local.coins import COIN, LOSS_BITS
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Cost, Loss
+from sfumato.privacy.coins import COIN, LOSS_BITS
 
 MOST_BITS = 4096
 Reports = NDArray[np.uint8]

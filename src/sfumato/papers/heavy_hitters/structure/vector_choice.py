@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from sfumato.errors import NotProvable
 from sfumato.exact import Number, above_zero, between_zero_and_one, enclose_up, positive_integer, rational_ball
-from sfumato.local.coins import COIN, check_epsilon, report_epsilon
 from sfumato.papers.heavy_hitters.structure.vector import MOST_BITS, VectorResponse, masses
 from sfumato.privacy import Pure
+from sfumato.privacy.coins import COIN, check_epsilon, report_epsilon
 
 _SHELLS = 96
 """At most this many ends of a shell are tried on each side."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.exact import positive_integer
-from sfumato.local.kernels.transform import walsh_hadamard
+from sfumato.exact.transform import walsh_hadamard
 
 MOST_COLUMNS = 20
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.local.kernels.transform import walsh_hadamard
+from sfumato.exact.transform import walsh_hadamard
 from sfumato.model.factored import Component, Factored
 from sfumato.papers.query_release.weights.candidates import Candidates, Floats
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import enclose_up, exact, positive_integer, rational_ball
 from sfumato.exact.rational import show
-from sfumato.privacy import Bound, Pure, require_bound
+from sfumato.privacy.bounds import Bound, Pure, require_bound
 
 COIN = 1 << 63
 """Chances are counted in units of 2^-63."""

@@ -17,8 +17,8 @@ from sfumato.grammar import parse_statement, printed, tree
 from sfumato.grammar.printing import printed_number
 from sfumato.sql.days import with_days
 from sfumato.sql.narrowing import narrowed
-from sfumato.sql.plan import column_leaves, conditions_of, resolved_pers, same_name
-from sfumato.sql.scope import Scope, bare, given, open_scope
+from sfumato.sql.plan import column_leaves, conditions_of, name_inside, resolved_pers, same_name
+from sfumato.sql.scope import Scope, bare, open_scope
 from sfumato.sql.typing import typed
 from sfumato.table.database import Database
 from sfumato.table.person_parts import filtered, person_part
@@ -72,9 +72,9 @@ class _Table:
             if scope.names_person(of):
                 continue
             if isinstance(of, tree.Column) and scope.has(of) and _spelled(of, scope) in wanted:
-                keys[_called(item)] = of
+                keys[name_inside(item)] = of
             else:
-                numbers[_called(item)] = _bounded(item.of, per, scope)
+                numbers[name_inside(item)] = _bounded(item.of, per, scope)
         if {_spelled(key, scope) for key in keys.values()} != set(wanted):
             raise ParameterError(
                 f"Select all that {per.name.text!r} is grouped by, and group the outer select by it; "
@@ -154,15 +154,6 @@ class _Table:
 def _spelled(column: tree.Column, scope: Scope) -> str:
     seat, name = scope.found(column)
     return f"{seat.name}.{name}"
-
-
-def _called(item: tree.Item) -> str:
-    if item.alias is not None:
-        return given(item.alias)
-    of = bare(item.of)
-    if isinstance(of, tree.Column):
-        return of.name.text if of.name.quoted else of.name.text.lower()
-    raise ParameterError(f"{printed(item.of)} needs a name inside WITH; write {printed(item.of)} AS n.")
 
 
 def _meant(node: tree.Expression, select: tree.Select) -> tree.Expression:

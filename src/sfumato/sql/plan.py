@@ -400,14 +400,14 @@ def _per(name: str, node: tree.Per, database: Database, pers: Mapping[str, Per],
     _check_source(node.source, scope, scope.flat)
     flat = with_condition(scope.flat, _where(node.where, scope))
     reader = Reader(node.source, scope, {one: per.written for one, per in pers.items()})
-    written = Written(reader.presence(node.where), {_called(item): reader.reads(item.of) for item in node.items})
+    written = Written(reader.presence(node.where), {name_inside(item): reader.reads(item.of) for item in node.items})
     check_charged(flat.presence, written.presence, frozenset(database.attributes))
     parts: dict[str, PersonPart] = {}
     items: dict[str, Expression] = {}
     texts: list[str] = []
     person = ""
     for item in node.items:
-        called = _called(item)
+        called = name_inside(item)
         if scope.names_person(item.of):
             if person:
                 raise ParameterError(f"The person is there twice in {name!r}; write it once.")
@@ -424,7 +424,7 @@ def _per(name: str, node: tree.Per, database: Database, pers: Mapping[str, Per],
     key = canonical(node.key, scope_names(scope))
     where = "" if flat.where is None else f" WHERE {flat.where.text}"
     text = f"{printed_name(name)} AS (SELECT {', '.join(texts)} FROM {scope.source}{where} GROUP BY {key})"
-    items_written = [canonical(item.of, scope_names(scope)) + _as(_called(item)) for item in node.items]
+    items_written = [canonical(item.of, scope_names(scope)) + _as(name_inside(item)) for item in node.items]
     _check_canonical(text, f"{printed_name(name)} AS ({_as_written(items_written, node.where, [node.key], scope)})")
     if person.casefold() in {one.casefold() for one in items}:
         raise ParameterError(f"Two things are called {person}; rename the output.")
@@ -435,7 +435,7 @@ def _as(name: str) -> str:
     return f" AS {printed_name(name)}"
 
 
-def _called(item: tree.Item) -> str:
+def name_inside(item: tree.Item) -> str:
     """Return the name of an item of WITH."""
     if item.alias is not None:
         return given(item.alias)

@@ -143,7 +143,7 @@ def test_people_who_count_once_a_row_are_found(monkeypatch):
     """The number of rows in place of the number of people."""
     only = ("low to high", "low to inside", "high to low")
     assert not found("two keyed", ["People(where)"], only)
-    monkeypatch.setattr(view.View, "people_in", lambda one, keys, where=None: one.counts(keys, where))
+    monkeypatch.setattr(view.View, "people_in", lambda one, keys, where=None, groups=None: one.counts(keys, where))
     assert found("two keyed", ["People(where)"], only)
 
 

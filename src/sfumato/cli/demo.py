@@ -84,6 +84,7 @@ def run_demo(out: Path) -> Story:
                     f"{readable(low, high - low)} to {readable(high, high - low)}",
                 )
             )
+        out.mkdir(parents=True, exist_ok=True)
         picture = out / "decades.svg"
         curator.ask(Histogram(("decade",)), Pure(0.5)).plot(picture, overwrite=True)
         refusal = ""

@@ -43,6 +43,7 @@ def states(house: House) -> State:
     """Return how to name what decides a test file: what it reaches, and what all tests share."""
     texts = cache(lambda path: hashlib.sha256(path.read_bytes()).hexdigest())
     shared, rooms = frozenset(_shared(house.root)), frozenset(_beside(house.root))
+    fixtures = frozenset(house.root.glob("tests/**/conftest.py"))
 
     contents = cache(lambda path: path.read_text(encoding="utf-8"))
 
@@ -50,7 +51,10 @@ def states(house: House) -> State:
     def state(file: str) -> str:
         reached = house.reached(file)
         beside = {path for path in rooms if any(_reads(one, path, contents) for one in reached)}
-        deciding = {path.relative_to(house.root).as_posix(): path for path in reached | shared | beside}
+        # Pytest hands the fixtures of a folder to the tests in it and below, and to no others.
+        above = {path for path in fixtures if path.parent in (house.root / file).parents}
+        handed = above.union(*(house.reached(path.relative_to(house.root).as_posix()) for path in above))
+        deciding = {path.relative_to(house.root).as_posix(): path for path in reached | shared | beside | handed}
         lines = [f"{name} {texts(path)}" for name, path in sorted(deciding.items()) if name not in KEEPING]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
 
@@ -65,8 +69,8 @@ def _reads(code: Path, data: Path, content_of: Callable[[Path], str]) -> bool:
 
 
 def _shared(root: Path) -> Iterator[Path]:
-    """Yield what every check may depend on: the set-up, fixtures for all, and data that belong to no room."""
-    yield from (root / "pyproject.toml", root / "requirements.lock", *root.glob("tests/**/conftest.py"))
+    """Yield what every check may depend on: the set-up, and data that belong to no room."""
+    yield from (root / "pyproject.toml", root / "requirements.lock")
     yield from (path for path in _data(root) if not any(path.parent.glob("*.py")))
 
 

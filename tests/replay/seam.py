@@ -231,7 +231,8 @@ def _parts(plan: Plan, mechanism: Any, exact: Any) -> list[Part]:
         case SparseNoise():
             return [Part("noise", dict(exact), additive_claim(plan, mechanism.noise))]
         case FoundGroups():
-            counts = Part("keys", {key: values[0] for key, values in exact.items()}, whole_claim(plan), WHOLE)
+            people = {key: values[0] for key, values in exact.items()}
+            counts = Part("keys", people, whole_claim(plan, mechanism.counts.rows), WHOLE)
             totals = [
                 Part(f"total {at}", {key: values[at + 1] for key, values in exact.items()}, additive_claim(plan, one))
                 for at, one in enumerate(mechanism.totals)
@@ -239,7 +240,7 @@ def _parts(plan: Plan, mechanism: Any, exact: Any) -> list[Part]:
             ]
             return [counts, *totals]
         case StableHistogram():
-            return [Part("keys", dict(exact), whole_claim(plan), WHOLE)]
+            return [Part("keys", dict(exact), whole_claim(plan, mechanism.rows), WHOLE)]
         case ShapedNoise() | RecursiveNoise():
             return [Part("answers", _array(exact), shaped_claim(plan, mechanism), WHOLE)]
         case TableStack():
@@ -287,15 +288,19 @@ def _rows(exact: Any) -> Vector:
     return found
 
 
-def whole_claim(plan: Plan) -> Callable[[Changed], Sensitivity]:
-    """Return what holds wherever rows are whole: a person has `rows` of them, and an attribute all that is charged."""
+def whole_claim(plan: Plan, rows: int | None = None) -> Callable[[Changed], Sensitivity]:
+    """Return what holds wherever rows are whole: a person has so many of them, and an attribute all that is charged.
+
+    Of keys that are found, the mechanism says how many a person has: what it is priced for.
+    """
+    most = plan.world.rows if rows is None else rows
 
     def claim(changed: Changed) -> Sensitivity:
         if changed is not None and not any(plan.charged(name) for name in changed):
             return NOTHING_MOVES
         both = changed is not None or plan.relation is REPLACE_ONE
-        rows = Fraction(plan.world.rows * (2 if both else 1))
-        return Sensitivity(rows, rows**2, rows, int(rows))
+        moved = Fraction(most * (2 if both else 1))
+        return Sensitivity(moved, moved**2, moved, int(moved))
 
     return claim
 

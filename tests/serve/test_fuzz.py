@@ -101,7 +101,7 @@ def made(source: Source) -> Sent:
         return meaning(source)
     if kind < 4:
         return looking(source)
-    way = source.choice(["preview", "preview?error=true", "curve", "largest", "rehearse", "ask", "nowhere",
+    way = source.choice(["preview", "preview?error=true", "curve", "largest", "explain", "rehearse", "ask", "nowhere",
                          "conversations", "conversations/preview", "conversations/k-1"])  # fmt: skip
     headers = {"Content-Type": "application/json"}
     if source.randrange(5) == 0:
@@ -132,7 +132,7 @@ def looking(source: Source) -> Sent:
     """Return a request for something that was answered, or is not there."""
     job = source.choice([id_of(source.randrange(2000)), "0" * 32, "%", "..", "k-1"])
     kinds = ["jobs/{job}", "answers/{job}", "answers/{job}/file.csv", "answers/{job}/file.json?rows=3", "limits", "",
-             "answers?state=refused", "conversations", "conversations/k-1", "guarantee?attribute={job}", "ledger",
+             "answers?state=refused", "answers?request=first:ana:{job}", "conversations", "conversations/k-1", "guarantee?attribute={job}", "ledger",
              "ledger?since=40", "report", "approvals", "schema", "guarantee?people=2"]  # fmt: skip
     place = source.choice(kinds).format(job=job)
     return Sent(source.choice(["ana", "ben", "cora", "otto"]), "GET", f"/api/datasets/first/{place}".rstrip("/"), {})

@@ -12,6 +12,7 @@ from sfumato import Pure
 from sfumato.curator import Curator
 from sfumato.errors import AccuracyWarning, LedgerError, ParameterError, SfumatoError
 from sfumato.learn import PrivateThreshold
+from sfumato.learn.question import Learn
 from sfumato.serve.remote import Remote, _Line
 from tests.serve.houses import Site
 
@@ -60,6 +61,23 @@ def test_a_statement_is_explained_as_the_curator_explains_it(site, remote):
     with pytest.raises(SfumatoError, match="salary"):
         ana.explain("SELECT SUM(salary) FROM data", Pure(0.1))
     assert "is explained" in site.post("ana", "/api/datasets/first/explain", {"phrase": "count"}).json()["detail"]
+
+
+def test_a_preview_says_how_wrong_an_answer_would_be(site, remote):
+    ana, here = remote("ana"), front(site)
+    for asked in (sf.Mean("age"), [sf.Count("age > 3"), sf.Histogram("sex")], sf.Quantiles("age", 0.5)):
+        found, wanted = ana.preview(asked, Pure(0.01)), here.preview(asked, Pure(0.01), analyst="ana")
+        assert (str(found), found.error, found.expected) == (str(wanted), wanted.error, wanted.expected)
+        assert found.error and found.fits == wanted.fits
+
+
+def test_a_poor_answer_is_warned_of_as_the_curator_warns(site, remote):
+    asked, said = Learn("PrivateThreshold", "age", "sex"), []
+    for curator, named in ((remote("ana"), {}), (front(site), {"analyst": "ana"})):
+        with pytest.warns(AccuracyWarning) as told:
+            curator.preview(asked, Pure(0.2), **named)
+        said.append({str(one.message) for one in told})
+    assert said[0] == said[1]
 
 
 def test_a_learner_is_fitted_and_predicts(site, remote):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -21,14 +22,15 @@ from zipfile import ZipFile
 import numpy as np
 
 from sfumato.answer import Answer
+from sfumato.ask.expected import Expected
 from sfumato.curator.curator import _spend_of
 from sfumato.curator.finishing import read_answer
+from sfumato.curator.foreseen import Foreseen
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.statements import SqlAnswer, read_answers
 from sfumato.curator.words import speaking
-from sfumato.errors import LedgerError, ParameterError, SfumatoError
+from sfumato.errors import AccuracyWarning, LedgerError, ParameterError, SfumatoError
 from sfumato.learn.question import Learn
-from sfumato.ledger.reservation import Preview
 from sfumato.ledger.verify import Verification
 from sfumato.noise import new_key
 from sfumato.privacy import EVERYTHING, Bound, Loss, bound_from_json
@@ -283,11 +285,16 @@ class Remote(Shorthands):
         bound = None if spend is None else require_bound(spend).to_json()
         return {"question": forms[0], "spend": bound} if single else {"questions": forms, "spend": bound}
 
-    def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Preview:
-        """Say whether a question would fit; free. The limits that it would break are in the text."""
+    def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Foreseen:
+        """Say whether a question would fit, and how wrong it would be; free. Limits it would break are in the text."""
         self._me(analyst)
-        _, found = self._post("/preview", self._form(question, require_bound(spend)))
-        return Preview(found["fits"], (), (), found["text"], found.get("free", False))
+        found = self._post("/preview?error=true", self._form(question, require_bound(spend)))[1]
+        for said in found["cautions"]:
+            warnings.warn(said, AccuracyWarning, stacklevel=3)
+        expected = None if found["expected"] is None else Expected(**found["expected"])
+        return Foreseen(
+            found["fits"], (), (), found["text"], found["free"], expected=expected, errors=tuple(found["errors"])
+        )
 
     def loss(self, question: Question | Sequence[Question], spend: Bound) -> Loss:
         """Return what a question would cost; free."""

@@ -39,7 +39,7 @@ class _Path:
 
 PATH = _Path()
 LINES = logging.Formatter('{"at": "%(asctime)s", "said": %(message)s}', "%Y-%m-%d %H:%M:%S")
-"""A line is written when a response is ready, before its tick: whole seconds do not tell how long the data were read."""
+"""A line is written when a response is ready, before its tick: milliseconds would tell how long data were read."""
 
 
 def checked(house: House) -> None:

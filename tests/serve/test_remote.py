@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pandas
@@ -45,6 +46,16 @@ def front(site: Site) -> Curator:
 def test_every_method_of_a_curator_is_had_or_refused_in_a_sentence(remote):
     missing = {name for name in dir(Curator) if not name.startswith("_")} - set(dir(remote("ana"))) - ELSEWHERE
     assert not missing
+
+
+def test_what_is_left_out_means_the_same_here_and_there():
+    for name, method in inspect.getmembers(Remote, inspect.isfunction):
+        own = getattr(Curator, name, None)
+        if own is None or name.startswith("_"):
+            continue
+        there = inspect.signature(own).parameters
+        for word, given in inspect.signature(method).parameters.items():
+            assert word not in there or there[word].default == given.default, (name, word)
 
 
 def test_a_statement_is_explained_as_the_curator_explains_it(site, remote):

@@ -358,7 +358,7 @@ class Remote(Shorthands):
         )
 
     def converse(
-        self, domain: Sequence[str] | None = None, *, queries: int = 1000, spend: Bound, **options: Any
+        self, domain: Sequence[str] | None = None, *, queries: int = 100_000, spend: Bound, **options: Any
     ) -> Any:
         """Open a conversation, or go on with the one of this `name`; as `Curator.converse` does."""
         name = options.pop("name", None)

@@ -1,7 +1,7 @@
 """How long a count takes through the service, how many people it holds, and what its latency tells of one person.
 
     python -m bench.service [--rows 1000000] [--users 50]
-    python -m bench.service --first
+    python -m bench.service --first [--picture answer.png]
 
 The second one clones this checkout, installs it into a new environment, starts the demo, and asks a first question as
 an analyst in Chromium; it needs what `make audit` needs, and a package index.
@@ -152,8 +152,8 @@ def latency(folder: Path, rows: int, repeats: int) -> None:
         )
 
 
-def first_answer(folder: Path) -> None:
-    """Say how long it takes from a clone to an analyst's first answer in a browser."""
+def first_answer(folder: Path, picture: Path | None) -> None:
+    """Say how long it takes from a clone to an analyst's first answer in a browser, and take a picture of that."""
     began, last = time.monotonic(), time.monotonic()
 
     def step(said: str) -> None:
@@ -187,7 +187,7 @@ def first_answer(folder: Path) -> None:
             assert server.poll() is None, "The demo did not start."
             time.sleep(0.2)
         step("start of the demo")
-        _ask_in_browser(place, token)
+        _ask_in_browser(place, token, picture)
         step("sign in and a first answer in Chromium")
     finally:
         server.terminate()
@@ -205,7 +205,7 @@ def _listens(address: str) -> bool:
         return False
 
 
-def _ask_in_browser(place: str, token: str) -> None:
+def _ask_in_browser(place: str, token: str, picture: Path | None) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
@@ -222,6 +222,8 @@ def _ask_in_browser(place: str, token: str) -> None:
         page.wait_for_selector(".foreseen")
         page.click("text=Ask and pay")
         page.wait_for_selector("text=How to cite it")
+        if picture is not None:
+            page.screenshot(path=str(picture), full_page=True)
         browser.close()
 
 
@@ -232,10 +234,11 @@ def main() -> None:
     options.add_argument("--users", type=int, default=50)
     options.add_argument("--repeats", type=int, default=40)
     options.add_argument("--first", action="store_true", help="From a clone to a first answer in Chromium.")
+    options.add_argument("--picture", type=Path, help="Where a picture of that answer goes.")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if given.first:
-            first_answer(Path(folder))
+            first_answer(Path(folder), given.picture)
             return
         work(Path(folder), given.rows, given.repeats)
         crowd(Path(folder), given.rows, given.users)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from concurrent.futures import Future
 from fractions import Fraction
 
@@ -13,6 +14,7 @@ from sfumato.privacy import Pure, bound_from_json
 from sfumato.serve.app import service_app
 from sfumato.serve.house import load_house
 from sfumato.serve.jobs import QUEUED, RUNNING, _Run
+from sfumato.serve.started import LINES
 from tests.serve.houses import Site, add_accounts, faster, open_site, write_house
 
 
@@ -243,6 +245,11 @@ def test_metrics_logs_and_errors_hold_public_numbers_only(site, caplog):
     assert not any("age" in line or "logged" in line or "sfm_" in line for line in lines)
     text = site.get("otto", "/metrics").text
     assert 'sfumato_questions{dataset="first",state="stored"}' in text and "ana" not in text
+
+
+def test_a_line_of_the_log_tells_whole_seconds():
+    line = json.loads(LINES.format(logging.makeLogRecord({"msg": "{}", "created": 1.9})))
+    assert line["at"].endswith(":01") and line["said"] == {}
 
 
 def test_a_failure_that_should_not_be_tells_its_kind_only(site, monkeypatch):

@@ -27,6 +27,7 @@ ROLES = {
     "GET /api/datasets/{dataset}/guarantee": ALL,
     "POST /api/datasets/{dataset}/preview": ASK,
     "POST /api/datasets/{dataset}/curve": ASK,
+    "POST /api/datasets/{dataset}/explain": ASK,
     "POST /api/datasets/{dataset}/largest": ASK,
     "POST /api/datasets/{dataset}/rehearse": ASK,
     "POST /api/datasets/{dataset}/ask": ASK,

@@ -43,13 +43,16 @@ DATA = {"name": "a", "source": "a.csv", "schema": "a.toml", "ledger": "a.ledger"
         ({"dataset": [DATA], "service": {"waiting": 0}}, "at least 1"),
         ({"dataset": [DATA], "service": {"patience": 0}}, "at most 600"),
         ({"dataset": [DATA], "service": {"store": "postgresql://u:secret@h/d"}}, r"\$SFUMATO_STORE"),
+        ({"dataset": [DATA], "service": {"store": "postgresql://h/d?password=secret"}}, "before the host"),
+        ({"dataset": [{**DATA, "ledger": "$SECRET_PLACE"}]}, "before the host"),
         ({"dataset": [DATA], "service": {"store": "$NOT_SET_HERE"}}, "NOT_SET_HERE is not set"),
         ({"dataset": [DATA], "service": {"store": "file:none"}}, "cannot be read"),
         ({"dataset": [DATA], "servce": {}}, "has no 'servce'"),
         ({"collection": [{"name": "a"}]}, "needs place"),
     ],
 )
-def test_a_mistake_in_a_house_is_a_sentence_without_secrets(record, said, tmp_path):
+def test_a_mistake_in_a_house_is_a_sentence_without_secrets(record, said, tmp_path, monkeypatch):
+    monkeypatch.setenv("SECRET_PLACE", "postgresql://u@h/d?sslPassword=secret")
     with pytest.raises(ParameterError, match=said) as refused:
         read_house(record, tmp_path)
     assert "secret" not in str(refused.value)

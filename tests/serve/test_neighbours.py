@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,8 @@ from sfumato.errors import AccuracyWarning
 from sfumato.serve import jobs
 from tests.replay.frozen import differing, masked
 from tests.serve.houses import add_accounts, open_site, write_house
-from tests.serve.test_fuzz import Source, made, phrase
+from tests.serve.pairs import write_last
+from tests.serve.test_fuzz import CELLS
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{AccuracyWarning.__module__}.{AccuracyWarning.__name__}")
 BODIES = [
@@ -31,14 +30,6 @@ BODIES = [
     {"phrase": "mean of nothing", "spend": "Pure(0.1)"},
     {"phrase": "distribution of age", "spend": "Pure(0.1)"},
 ]  # fmt: skip
-CELLS = [
-    ("41", "F"),
-    ("", ""),
-    ("1e400", "X"),
-    ("-5", "'; DROP TABLE data"),
-    ("99999999999999999999", "M"),
-    ("4.5", "f"),
-]
 
 
 class Draws:
@@ -67,9 +58,7 @@ def seen(folder: Path, last: tuple[str, str], bodies: list[dict[str, Any]] = BOD
     """Return everything that somebody gets to see of a house whose last person is this one."""
     # Which question is not done in time is decided by the load of the machine, and says 202.
     house = write_house(folder, service="patience = 600")
-    for name in ("first", "second"):
-        lines = (folder / f"{name}.csv").read_text().splitlines()
-        (folder / f"{name}.csv").write_text("\n".join([*lines[:-1], ",".join(f'"{cell}"' for cell in last)]) + "\n")
+    write_last(folder, last)
     client, site = open_site(house, add_accounts(house))
     with client:
         replies = [site.post(who, "/api/datasets/first/ask", body, f"n{number}") for number, body in enumerate(bodies)]
@@ -95,40 +84,6 @@ def test_neighbours_look_alike(tmp_path, monkeypatch, cells):
         draws.again()
         for one, other in zip(first, seen(tmp_path / str(number), cell), strict=True):
             assert one == other, differing(one, other)
-
-
-def nonsense(folder: Path, last: tuple[str, str], seed: int, requests: int) -> Iterator[str]:
-    """Yield what is answered to requests of all kinds that mean little, by a house whose last person is this one."""
-    house, source = write_house(folder, service="patience = 600"), Source(seed)
-    people = (folder / "first.csv").read_text().splitlines()
-    (folder / "first.csv").write_text("\n".join([*people[:-1], ",".join(f'"{cell}"' for cell in last)]) + "\n")
-    client, site = open_site(house, add_accounts(house))
-    with client:
-        for number in range(requests):
-            kind, headers, content = made(source)
-            if number % 3 == 0:  # most nonsense is refused: these are often answered
-                words = " ".join(phrase(source))
-                body = {"sql" if "SELECT" in words else "phrase": words, "spend": "Pure(0.01)"}
-                kind, content = "ask", json.dumps(body).encode()
-            if kind in ("conversations", "conversations/k-1"):
-                continue  # their draws are made step by step, and are not those that are frozen here
-            found = site.call("ana", "POST", f"/api/datasets/first/{kind}", content=content, headers=headers)
-            said = f"{sorted(found.headers.items())} {found.text}"
-            # A rehearsal draws on made-up rows, anew every time.
-            yield masked(f"{kind} {found.status_code} {content!r} {said if kind != 'rehearse' else ''}")
-
-
-@pytest.mark.parametrize(
-    ("seed", "requests"), [(1, 45), *(pytest.param(seed, 1500, marks=pytest.mark.audit) for seed in (2, 3))]
-)
-def test_nonsense_is_answered_alike_on_neighbours(tmp_path, monkeypatch, seed, requests):
-    draws = Draws(monkeypatch)
-    first = nonsense(tmp_path / "0", CELLS[0], seed, requests)
-    kept = list(first)
-    assert len(kept) > requests / 2 and any(" 200 " in one for one in kept)
-    draws.again()
-    for one, other in zip(kept, nonsense(tmp_path / "1", CELLS[3], seed, requests), strict=True):
-        assert one == other, differing(one, other)
 
 
 def test_what_would_tell_is_seen(tmp_path, monkeypatch):

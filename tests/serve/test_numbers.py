@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import time
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from sfumato.serve.counts import Counts
+from sfumato.serve.counts import Counts, _add
 from sfumato.serve.desks import Desk
 from sfumato.serve.jobs import Progress
 from sfumato.serve.store import Store
+from tests.ledger.conftest import schema_on
 from tests.local.collecting import SMALL, batch
 from tests.serve.houses import add_accounts, open_site, write_house
 
@@ -51,6 +54,33 @@ def test_requests_of_all_processes_are_added_up_and_so_are_reports(tmp_path):
     client, again = open_site(house, tokens)
     with client:  # numbers only grow, also over a new start
         assert counted(again.get("carla", "/metrics").text, "/api/me") == 5
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+def test_two_processes_that_count_the_same_at_once_wait_for_each_other(request, tmp_path, database):
+    place = schema_on(request.getfixturevalue("postgres")) if database == "postgres" else str(tmp_path / "counts.db")
+    first, second = Store(place), Store(place)
+    mine, theirs = Counts(), Counts()
+    for _ in range(3):
+        theirs.add("GET", "/r", 200)
+    theirs.add("POST", "/r", 409)
+    writing = threading.Thread(target=theirs.write, args=(second,))
+    with first.change() as connection:
+        _add(connection, ("GET", "/r", 200), 2)  # new to both, and not there for the other one yet
+        writing.start()
+        if database == "postgres":
+            waits = sa.text("SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+            until = time.monotonic() + 30
+            while not connection.execute(waits).scalar():
+                assert time.monotonic() < until, "The other one did not wait."
+        else:
+            writing.join(0.2)
+            assert writing.is_alive()
+    writing.join()
+    mine.add("GET", "/r", 200)
+    assert mine.total(first) == theirs.total(second) == {("GET", "/r", 200): 6, ("POST", "/r", 409): 1}
+    for store in (first, second):
+        store.close()
 
 
 def test_only_known_methods_are_told_apart_and_what_cannot_be_written_is_kept(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from itertools import islice
@@ -162,3 +163,28 @@ def test_what_failed_is_tried_again_within_the_same_room(tmp_path, monkeypatch):
         assert site.ask("ana", "count where age > 44", "Pure(0.1)", "same").status_code == 503
         jobs._running.clear()
         assert site.ask("ana", "count where age > 44", "Pure(0.1)", "same").status_code == 200
+
+
+def test_nobody_holds_all_threads_with_what_is_free(tmp_path):
+    house = faster(write_house(tmp_path), waiting=4)
+    client, site = open_site(house, add_accounts(house))
+    body = {"phrase": "mean of age", "spend": "Pure(0.1)"}
+    preview, me = "/api/datasets/first/preview", "/api/me"
+    with client, ThreadPoolExecutor(30) as senders:
+        crowd, begun, over = client.app.state.crowd, threading.Semaphore(0), threading.Event()
+        desk, real = client.app.state.desks["first"], client.app.state.desks["first"].meant
+
+        def slow(form):
+            begun.release()
+            over.wait(30)
+            return real(form)
+
+        desk.meant = slow
+        sent = [senders.submit(site.post, "ana", preview, body) for _ in range(crowd.most)]
+        for _ in sent:
+            assert begun.acquire(timeout=30)
+        assert site.get("ana", me).status_code == 503 and site.get("ben", me).status_code == 200
+        over.set()
+        assert {one.result().status_code for one in sent} == {200}
+        assert site.get("ana", me).status_code == 200 and site.get("ana", "/api/datasets/second").status_code == 404
+        assert not crowd.inside  # whoever was let in is let out, also after a refusal

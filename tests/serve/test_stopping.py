@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from sfumato.serve.app import service_app
 from sfumato.serve.identity import People
 from sfumato.serve.store import Store
 from sfumato.serve.store import jobs as table
+from tests.ledger.conftest import schema_on
 from tests.serve.houses import add_accounts, write_house
 from tests.serve.test_kill import Service, free_port, write
 
@@ -31,15 +34,17 @@ def asked(port: int, token: str, key: str, phrase: str) -> Request:
     return Request(f"http://127.0.0.1:{port}/api/datasets/people/ask", body, headers, method="POST")
 
 
-def test_a_stop_finishes_what_was_begun_and_keeps_the_rest(tmp_path):
+def stopped(folder: Path, store: str, ledger: str, workers: int, questions: int) -> Service:
+    """Stop a service in the middle of some questions, and say what became of them."""
     port = free_port()
-    house = write(tmp_path, port, "Pure(1)", "house.db", "people.ledger")
-    text = (tmp_path / "house.toml").read_text()
-    (tmp_path / "house.toml").write_text(text.replace("tick = 0.005", "tick = 0.7"))  # a question takes a tick at least
+    house = write(folder, port, "Pure(1)", store, ledger)
+    text = (folder / "house.toml").read_text()
+    (folder / "house.toml").write_text(text.replace("tick = 0.005", "tick = 0.7"))  # a question takes a tick at least
     kept = Store(house.service.store)
     token = People(kept, house.service).add("ana", "analyst", ["people"])
-    service, found = Service(tmp_path, port), {}
+    service, found = Service(folder, port, workers), {}
     service.start()
+    working = service.working() if workers > 1 else []
 
     def work(number: int) -> None:
         try:
@@ -48,7 +53,7 @@ def test_a_stop_finishes_what_was_begun_and_keeps_the_rest(tmp_path):
         except OSError as problem:
             found[number] = 0, type(problem).__name__
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(questions)]
     for thread in threads:
         thread.start()
     states = sa.select(table.c.state)
@@ -60,6 +65,7 @@ def test_a_stop_finishes_what_was_begun_and_keeps_the_rest(tmp_path):
     service.kill(signal.SIGTERM)
     assert time.monotonic() - began < 30 and service.process is not None
     assert service.process.returncode in (0, -signal.SIGTERM)
+    assert not any(Path(f"/proc/{one}").exists() for one in working)  # none goes on by itself
     for thread in threads:
         thread.join()
     answered = [said for status, said in found.values() if status == 200]
@@ -69,7 +75,35 @@ def test_a_stop_finishes_what_was_begun_and_keeps_the_rest(tmp_path):
     with Ledger(house.datasets[0].ledger, private=house.datasets[0].private) as book:
         assert book.verify().ok and all(entry.state == "committed" for entry in book.history())
         assert len(book.history()) >= len(answered)
-    assert "Traceback" not in (tmp_path / "log").read_text()
+    assert "Traceback" not in (folder / "log").read_text()
+    return service
+
+
+def test_a_stop_finishes_what_was_begun_and_keeps_the_rest(tmp_path):
+    stopped(tmp_path, "house.db", "people.ledger", 1, 3)
+
+
+@pytest.mark.audit
+@pytest.mark.skipif(sys.platform != "linux", reason="the workers of a server are found in /proc")
+def test_a_stop_of_several_workers_finishes_in_each_and_the_rest_is_asked_at_the_next_start(
+    tmp_path, postgres, monkeypatch
+):
+    for name in ("HOUSE_STORE", "HOUSE_LEDGER"):
+        monkeypatch.setenv(name, schema_on(postgres))
+    service = stopped(tmp_path, "$HOUSE_STORE", "$HOUSE_LEDGER", 3, 9)
+    kept = Store(os.environ["HOUSE_STORE"])
+    begun = len(kept.rows(sa.select(table.c.id)))
+    service.start()
+    try:
+        until = time.monotonic() + 60
+        while {row.state for row in kept.rows(sa.select(table.c.state))} != {"stored"}:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+    finally:
+        service.kill(signal.SIGTERM)
+    kept.close()
+    with Ledger(os.environ["HOUSE_LEDGER"], private=tmp_path / "private") as book:
+        assert book.verify().ok and len(book.history()) == begun
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from sfumato.serve.api import asking, books, datasets, people, publications, sta
 from sfumato.serve.cautions import listen
 from sfumato.serve.counts import Counts
 from sfumato.serve.desks import Desks
-from sfumato.serve.doors import WATCHERS, SignIn, add_routes, every_route
+from sfumato.serve.doors import WATCHERS, Crowd, SignIn, add_routes, every_route
 from sfumato.serve.house import Collection, House
 from sfumato.serve.identity import ALL, Identify, People
 from sfumato.serve.jobs import Jobs
@@ -76,6 +76,7 @@ def service_app(house: House, *, identify: Identify | None = None) -> FastAPI:
         openapi_url=None,  # FastAPI's own pages load scripts from elsewhere; pages/ has one that does not
     )
     app.state.house, app.state.counted, app.state.streams = house, Counts(), 0
+    app.state.crowd = Crowd((house.service.waiting + THREADS) // 2)
     for module in (datasets, asking, talks, books, people, publications):
         add_routes(app, module.router, "/api")
     add_routes(app, status.router)
@@ -228,6 +229,9 @@ class WrittenDown:
             if status == 0:
                 said = f"Something failed that should not have ({type(bug).__name__}); tell who runs the service."
                 await _said(request, problem(500, said))(scope, receive, dressed)
+        finally:
+            if (who := getattr(request.state, "who", None)) is not None:
+                owner.crowd.leave(who)
         _write_line(request, owner, status, time.monotonic() - began)
 
 

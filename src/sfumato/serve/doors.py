@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl
@@ -18,7 +19,7 @@ from sfumato.serve.command import LOOPBACK
 from sfumato.serve.desks import Desk, Desks
 from sfumato.serve.identity import COOKIE, ROLES, Identity, People, Role, Session
 from sfumato.serve.jobs import Job, Jobs
-from sfumato.serve.problems import NOWHERE, ROLE, UNKNOWN, WRONG_TOKEN, Denied
+from sfumato.serve.problems import NOWHERE, ROLE, UNKNOWN, WRONG_TOKEN, Denied, busy
 from sfumato.serve.publications import Shelf, ShownPublication
 from sfumato.serve.talks import Talks
 
@@ -34,6 +35,27 @@ STALE = "This form is out of date, or did not come from this site; go back, load
 
 class SignIn(Exception):
     """Somebody who is not signed in asks for a page."""
+
+
+class Crowd:
+    """How many requests of each person are answered at once: what is free takes threads too, and may be slow."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.inside: Counter[str] = Counter()
+
+    def enter(self, name: str) -> bool:
+        """Let one more request of somebody in, if there is room."""
+        if self.inside[name] >= self.most:
+            return False
+        self.inside[name] += 1
+        return True
+
+    def leave(self, name: str) -> None:
+        """Make room again."""
+        self.inside[name] -= 1
+        if not self.inside[name]:
+            del self.inside[name]
 
 
 class Door:
@@ -58,7 +80,9 @@ class Door:
             raise Denied(404, NOWHERE)
         if request.method not in ("GET", "HEAD"):
             await self._check_origin(request)
-        request.state.who = found.name
+        if not request.app.state.crowd.enter(found.name):
+            raise busy()
+        request.state.who = found.name  # whoever sees that they came in lets them out again
         return found  # type: ignore[no-any-return]
 
     async def _check_origin(self, request: Request) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -34,6 +34,8 @@ class Foreseen:
     text: str
     needs_approval: bool
     error: Expected | None = None
+    errors: tuple[str, ...] = ()
+    """How wrong the answers are expected to be, in sentences."""
     medians: Mapping[str, float] = field(default_factory=dict)
     """Of a statement: the median size of the noise in every total."""
     cautions: tuple[str, ...] = ()
@@ -57,6 +59,8 @@ class Foreseen:
             "needs_approval": self.needs_approval,
             "expected_error": None if self.error is None else self.error.size,
             "expected_error_unit": None if self.error is None else self.error.unit,
+            "expected": None if self.error is None else asdict(self.error),
+            "errors": list(self.errors),
             "median_noise": dict(self.medians),
             "rests_on": "" if self.error is None else self.error.rests.strip(),
             "cautions": list(self.cautions),
@@ -76,10 +80,13 @@ def _foresee(desk: Desk, asked: Meant, name: str, error: bool) -> Foreseen:
     if asked.spend is None:
         return Foreseen(loss, True, "It is public, so it is free.", False, Expected(0.0), free=True)
     seen = desk.front.preview(asked.to_ask(desk.front), asked.spend, analyst=name)
-    wide = _expected(desk.front, asked, asked.spend) if error else None
-    stated = error and asked.statement is not None
-    medians = desk.front.explain(asked.form.asked, asked.form.spend, analyst=name).noise if stated else {}
-    return Foreseen(loss, seen.fits, seen.text, desk.needs_approval(asked), wide, medians, free=seen.free)
+    known = Foreseen(loss, seen.fits, seen.text, desk.needs_approval(asked), free=seen.free)
+    if not error:
+        return known
+    if asked.statement is not None:  # of a statement its own noise is said
+        noise = desk.front.explain(asked.form.asked, asked.form.spend, analyst=name).noise
+        return replace(known, medians=noise)
+    return replace(known, error=seen.expected, errors=seen.errors)
 
 
 def curve(desk: Desk, asked: Meant, name: str, around: Bound | None = None) -> list[tuple[str, float]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from sfumato.errors import ParameterError
 from sfumato.ledger import Budget
@@ -289,8 +290,18 @@ def _relation(text: Any) -> Relation:
 
 
 def _place(value: Any, folder: Path, name: str) -> str:
-    """Return a path beside the house, or an address; one with a password stands in the environment or in a file."""
-    text = _text(value, name)
+    """Return a path beside the house, or an address, whose password stands where it is never shown."""
+    found = _found(_text(value, name), folder, name)
+    if "://" in found and any("password" in key.lower() for key, _ in parse_qsl(found.partition("?")[2])):
+        raise ParameterError(
+            f"The address of {name} has a password behind its question mark, where it would be shown; write it before "
+            "the host, as in postgresql://user:password@host/base."
+        )
+    return found
+
+
+def _found(text: str, folder: Path, name: str) -> str:
+    """Return what a text stands for; an address with a password stands in the environment or in a file."""
     if text.startswith("$"):
         found = os.environ.get(text[1:])
         if found is None:

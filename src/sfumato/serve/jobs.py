@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import sqlalchemy as sa
 
@@ -353,6 +353,12 @@ class Jobs:
         if row is None:
             raise KeyError(job)
         return _job(row)
+
+    def of_request(self, dataset: str, request: str) -> Job | None:
+        """Return the job of a request as the ledger names it, None if it was not asked here."""
+        place, _, rest = request.partition(":")
+        name, _, key = rest.partition(":")
+        return self._by_key(dataset, unquote(name), key) if place == dataset else None
 
     def _by_key(self, dataset: str, name: str, key: str) -> Job | None:
         mine = sa.select(table).where(table.c.dataset == dataset, table.c.name == name, table.c.key == key)

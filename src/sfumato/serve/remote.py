@@ -7,21 +7,30 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
+from zipfile import ZipFile
+
+import numpy as np
 
 from sfumato.answer import Answer
+from sfumato.ask.expected import Expected
+from sfumato.curator.curator import _spend_of
 from sfumato.curator.finishing import read_answer
+from sfumato.curator.foreseen import Foreseen
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.statements import SqlAnswer, read_answers
 from sfumato.curator.words import speaking
-from sfumato.errors import LedgerError, ParameterError, SfumatoError
-from sfumato.ledger.reservation import Preview
+from sfumato.errors import AccuracyWarning, LedgerError, ParameterError, SfumatoError
+from sfumato.learn.question import Learn
 from sfumato.ledger.verify import Verification
 from sfumato.noise import new_key
 from sfumato.privacy import EVERYTHING, Bound, Loss, bound_from_json
@@ -30,10 +39,14 @@ from sfumato.questions import Question
 from sfumato.questions.conversation.reply import Progress, Reply
 from sfumato.serve.wire import error_from
 from sfumato.show.views import View
+from sfumato.sql.explanation import Explanation
 from sfumato.sql.statement import read_statement
 from sfumato.table.database import Database, database_of
 from sfumato.table.schema import Schema
 from sfumato.words import understood
+
+if TYPE_CHECKING:
+    from sfumato.learn.estimator import PrivateModel
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 TRIES = 4
@@ -82,18 +95,32 @@ class _Line:
 
     def __call__(self, method: str, path: str, body: Any = None, key: str | None = None) -> tuple[int, Any]:
         """Send a request and return status and JSON; a busy service is asked again, under the same key."""
+        status, content = self._patiently(method, path, body, key)
+        record = self._read(status, content)
+        if status >= 400:
+            raise error_from(record)
+        return status, record
+
+    def file(self, path: str) -> bytes:
+        """Return a file as the service sends it."""
+        status, content = self._patiently("GET", path, None, None)
+        if status >= 400:
+            raise error_from(self._read(status, content))
+        return content
+
+    def _patiently(self, method: str, path: str, body: Any, key: str | None) -> tuple[int, bytes]:
         for attempt in range(TRIES):
             status, headers, content = self._send(method, path, body, key)
             if status != 503 or attempt == TRIES - 1:
                 break
             time.sleep(min(10.0, float(headers.get("Retry-After", 2))))
+        return status, content
+
+    def _read(self, status: int, content: bytes) -> Any:
         try:
-            record = json.loads(content)
+            return json.loads(content)
         except ValueError:
             raise SfumatoError(f"{self.address} answered with {status} and no JSON; is it a sfumato service?") from None
-        if status >= 400:
-            raise error_from(record)
-        return status, record
 
     def _send(self, method: str, path: str, body: Any, key: str | None) -> tuple[int, Mapping[str, str], bytes]:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
@@ -179,11 +206,29 @@ class Remote(Shorthands):
 
     def sql(
         self, statement: str, spend: Bound | None = None, *, analyst: str | None = None, request: str | None = None
-    ) -> SqlAnswer:
-        """Answer a SELECT within a spend; as `Curator.sql` does."""
+    ) -> SqlAnswer | Explanation:
+        """Answer a SELECT within a spend, or explain it; as `Curator.sql` does."""
         self._me(analyst)
-        answers = self._answers(self._asked({"sql": statement}, spend, request))
-        return read_answers(read_statement(statement, database_of(self.schema)), answers)
+        read = read_statement(statement, database_of(self.schema))
+        if read.parsed.explain:
+            return self.explain(statement, spend)
+        return read_answers(read, self._answers(self._asked({"sql": statement}, spend, request)))
+
+    def learn(
+        self,
+        learner: PrivateModel,
+        *,
+        features: str | Sequence[str],
+        target: str,
+        missing: Mapping[str, Any] | None = None,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Fit a private learner to columns of the data set; as `Curator.learn` does."""
+        spend, question = _spend_of(learner), Learn.of(learner, features, target, missing)
+        answer: Answer = self.ask(question, spend, analyst=analyst)
+        learner.keep(question.facts(self.schema, frozenset()), answer.loss, answer.value)
+        learner.feature_names_in_ = np.array(question.features, dtype=object)
+        return answer
 
     def _me(self, analyst: str | None) -> None:
         if analyst is not None:
@@ -208,6 +253,26 @@ class Remote(Shorthands):
         answers = self._answers(found)
         return answers[0] if found["single"] else answers
 
+    def stored(self, request: str) -> Any:
+        """Return what was answered to a request, by its id; free, as `Curator.stored` is."""
+        found = self._get(f"/answers?{urlencode({'request': request})}") if isinstance(request, str) else []
+        if not found:
+            raise LedgerError(f"The service holds no answer to {request!r}; give the request of an answer of yours.")
+        kept = self._get(f"/answers/{found[0]['job']}")
+        answers = [replace(one, reused=True) for one in self._answers(kept)]
+        return answers[0] if kept["single"] else answers
+
+    def refit(self, request: str) -> Any:
+        """Refuse: the service does that by itself."""
+        raise ParameterError(
+            "A service computes a draw's fit again when its question is asked again; ask it with the same request=, "
+            "which costs nothing."
+        )
+
+    def answer_from_json(self, record: Mapping[str, Any]) -> Answer:
+        """Read what `Answer.to_json` wrote."""
+        return read_answer(record, self.schema)
+
     def _answers(self, found: Mapping[str, Any]) -> list[Answer]:
         return [replace(read_answer(one, self.schema), request=found["request"]) for one in found["answers"]]
 
@@ -220,15 +285,27 @@ class Remote(Shorthands):
         bound = None if spend is None else require_bound(spend).to_json()
         return {"question": forms[0], "spend": bound} if single else {"questions": forms, "spend": bound}
 
-    def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Preview:
-        """Say whether a question would fit; free. The limits that it would break are in the text."""
+    def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Foreseen:
+        """Say whether a question would fit, and how wrong it would be; free. Limits it would break are in the text."""
         self._me(analyst)
-        _, found = self._post("/preview", self._form(question, require_bound(spend)))
-        return Preview(found["fits"], (), (), found["text"], found.get("free", False))
+        found = self._post("/preview?error=true", self._form(question, require_bound(spend)))[1]
+        for said in found["cautions"]:
+            warnings.warn(said, AccuracyWarning, stacklevel=3)
+        expected = None if found["expected"] is None else Expected(**found["expected"])
+        return Foreseen(
+            found["fits"], (), (), found["text"], found["free"], expected=expected, errors=tuple(found["errors"])
+        )
 
     def loss(self, question: Question | Sequence[Question], spend: Bound) -> Loss:
         """Return what a question would cost; free."""
         return Loss.from_json(self._post("/preview", self._form(question, require_bound(spend)))[1]["loss"])
+
+    def explain(self, statement: str, spend: Bound | None = None, *, analyst: str | None = None) -> Explanation:
+        """Say what a SELECT reads, what it costs and how far its noise goes; free, as `Curator.explain` is."""
+        self._me(analyst)
+        bound = None if spend is None else require_bound(spend).to_json()
+        found = self._post("/explain", {"sql": statement, "spend": bound})[1]
+        return Explanation(**{**found, **{name: tuple(found[name]) for name in ("reads", "rules", "free")}})
 
     def largest(
         self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None
@@ -258,6 +335,15 @@ class Remote(Shorthands):
         """Return the report as JSON; for curators and auditors."""
         return dict(self._get("/report"))
 
+    def evidence(self, about: Mapping[str, Any] | None = None, answers: Mapping[str, bool] | None = None) -> Package:
+        """Return the evidence package for a reviewer; for curators and auditors, free."""
+        if about or answers:
+            raise ParameterError(
+                "A service says what its ledger knows; save the package, and write what only you know into its "
+                "deployment.yaml."
+            )
+        return Package(self._line.file(f"/datasets/{quote(self.dataset)}/evidence.zip"))
+
     def verify(self, head: str | None = None) -> Verification:
         """Have the ledger worked out again; for curators and auditors."""
         query = "" if head is None else f"?{urlencode({'head': head})}"
@@ -272,7 +358,7 @@ class Remote(Shorthands):
         )
 
     def converse(
-        self, domain: Sequence[str] | None = None, *, queries: int = 1000, spend: Bound, **options: Any
+        self, domain: Sequence[str] | None = None, *, queries: int = 100_000, spend: Bound, **options: Any
     ) -> Any:
         """Open a conversation, or go on with the one of this `name`; as `Curator.converse` does."""
         name = options.pop("name", None)
@@ -295,6 +381,28 @@ class Remote(Shorthands):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Package:
+    """The evidence package of a service's data set: the files that `Evidence.save` writes."""
+
+    def __init__(self, packed: bytes) -> None:
+        with ZipFile(BytesIO(packed)) as found:
+            self.files = {name: found.read(name) for name in found.namelist()}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON; exact numbers are text, and what is not known is null."""
+        return dict(json.loads(self.files["deployment.json"]))
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the package into a folder that is new or empty, and return its path."""
+        target = Path(folder)
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise ParameterError(f"{str(target)!r} exists already and is not empty; write the package to a new folder.")
+        target.mkdir(parents=True, exist_ok=True)
+        for name, content in self.files.items():
+            (target / PurePosixPath(name).name).write_bytes(content)  # whatever a service calls it, it stays in there
+        return target
 
 
 class RemoteConversation:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Header, Query
@@ -62,6 +63,17 @@ def error_curve(request: Request, who: Asker, body: Asked) -> list[dict[str, Any
     asked = desk.meant(read_form(body))
     _spending(asked)
     return [{"spend": spend, "error": error} for spend, error in curve(desk, asked, who.name)]
+
+
+@router.post("/datasets/{dataset}/explain")
+def explain(request: Request, who: Asker, body: Asked) -> dict[str, Any]:
+    """Say what a statement in SQL reads, what it costs and how far its noise goes; free."""
+    desk, form = desk_of(request), read_form(body)
+    if form.way != "sql":
+        raise ParameterError('A statement is explained; write {"sql": "SELECT …"}. A question has a preview.')
+    desk.admit(who.name)
+    with planning():
+        return asdict(desk.front.explain(form.asked, form.spend, analyst=who.name))
 
 
 @router.post("/datasets/{dataset}/largest")
@@ -169,10 +181,19 @@ def _event(jobs: Jobs, job: str) -> dict[str, Any]:
 
 
 @router.get("/datasets/{dataset}/answers")
-def answers(request: Request, who: Asker, state: Annotated[list[str] | None, Query()] = None) -> list[dict[str, Any]]:
-    """List your questions, newest first; a curator sees everybody's."""
+def answers(
+    request: Request,
+    who: Asker,
+    state: Annotated[list[str] | None, Query()] = None,
+    asked: Annotated[str | None, Query(alias="request")] = None,
+) -> list[dict[str, Any]]:
+    """List your questions, newest first, or the one of a request; a curator sees everybody's."""
     own = None if who.role == "curator" else who.name
     dataset = request.path_params["dataset"]
+    if asked is not None:
+        # By its own request alone: whom else's answer it shares is not told to who asks for that.
+        found = jobs_of(request).of_request(dataset, asked)
+        return [] if found is None or own not in (None, found.name) else [found.to_json()]
     return [job.to_json() for job in jobs_of(request).listed(dataset, own, tuple(state or ()))]
 
 

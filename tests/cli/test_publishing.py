@@ -37,6 +37,17 @@ def test_a_publication_from_plan_to_verification(shell, tmp_path):
     assert found.exit_code == 3 and "not what was stored" in found.stdout
 
 
+def test_a_ledger_shows_what_periods_are_promised_and_how_many_have_spent_what(shell, tmp_path):
+    shell("run", "--today", "2026-02-01", "--period", "2026-01-02")
+    place = str(tmp_path / "visits.ledger")
+    shown = CliRunner().invoke(app, ["ledger", "show", place]).stdout
+    assert "Each day of each person on its own" in shown and "There is no bound over a lifetime" in shown
+    assert "1 day was charged, 2026-01-02: 0.5 of 1 is used (50 % of the limit)." in shown
+    assert "No limit of this ledger" not in shown and "Limits\n" not in shown
+    told = json.loads(CliRunner().invoke(app, ["ledger", "show", place, "--json"]).stdout)
+    assert told["periods"][0]["periods"] == {"2026-01-02": 50} and "Each day" in told["units"][0]
+
+
 def test_how_commands_end(shell, tmp_path):
     bad = shell("run", "--today", "soon")
     assert bad.exit_code == 2 and "no day" in bad.stderr

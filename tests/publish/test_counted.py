@@ -22,7 +22,9 @@ def answer(aggregates, law, unit, keys=("count", "page"), threshold=None):
     parts = tuple(NoisyPart(name, NUMBERS, law, unit, threshold) for name in sorted(names))
     facts = {f"{end} of pay": Fraction(value) for end, value in (("low", 0), ("high", 10), ("center", 5))}
     loss = Loss.flat(Cost.pure(1), relation=ADD_REMOVE)
-    return Answer(GroupBy(keys, aggregates), Released(parts, keys, CELLS, facts), loss, Event("Test", "QR-LAP"), {}, False)
+    return Answer(
+        GroupBy(keys, aggregates), Released(parts, keys, CELLS, facts), loss, Event("Test", "QR-LAP"), {}, False
+    )
 
 
 @pytest.mark.parametrize("law", LAWS)

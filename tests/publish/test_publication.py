@@ -133,6 +133,16 @@ def test_what_readers_get_of_the_whole_is_verified_too(tmp_path, every):
     assert files(tmp_path) == before
 
 
+def test_all_that_is_asked_of_a_period_opens_it_once(tmp_path, monkeypatch):
+    opened, true = [], sf.Publication._open
+    monkeypatch.setattr(sf.Publication, "_open", lambda *of: opened.append(of[-1].name) or true(*of))
+    publication = sf.Publication.load(prepare(tmp_path, days=[1, 2]))
+    publication.run("2026-01-01", today=FEBRUARY)
+    publication.run("2026-01-02", today=FEBRUARY)
+    assert opened == ["2026-01-01", "2026-01-02"]
+    assert publication.run("2026-01-02", today=FEBRUARY) == [] and len(opened) == 2  # what is done opens nothing
+
+
 def test_late_rows_are_never_read(tmp_path):
     publication = sf.Publication.load(prepare(tmp_path))
     publication.run("2026-01-01", today=FEBRUARY)

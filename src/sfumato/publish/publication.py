@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
@@ -40,6 +40,8 @@ from sfumato.table.data import Table, open_table
 
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 """Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
+Lend = Callable[[], AbstractContextManager[Table]]
+"""What hands over the rows of a period."""
 UNFINISHED = ("reserved", "started")
 """How a request stands that was paid for and has no answer."""
 
@@ -168,7 +170,8 @@ class Publication:
     def _anew(self, book: Ledger, slot: Slot) -> Period:
         listed, source = self.file.listed(slot), self._source(slot)
         self._begins(book, slot)
-        self._release(book, slot, listed, source, again=True)
+        with self._lent(source, slot) as lend:
+            self._release(book, slot, listed, lend, again=True)
         self._write(book)
         return self._period(book, seen_of(self.file, book), slot)
 
@@ -231,13 +234,29 @@ class Publication:
         listed = self.file.listed(slot)
         source = self._source(slot)  # a missing file is said before anything is reserved
         self._begins(book, slot)
-        if listed:
-            self._release(book, slot, listed, source)
-        if slot.unit != self.file.period or slot.revision:
-            return
-        for begun in self._begun(book):
-            if not begun.stopped:
-                self._step(book, begun.spec, slot, source)
+        with self._lent(source, slot) as lend:
+            if listed:
+                self._release(book, slot, listed, lend)
+            if slot.unit != self.file.period or slot.revision:
+                return
+            for begun in self._begun(book):
+                if not begun.stopped:
+                    # Lists of people leave rows out of what they read, so they read by themselves.
+                    alone = begun.spec.rule is not None
+                    self._step(book, begun.spec, slot, partial(self._open, source, slot) if alone else lend)
+
+    @contextmanager
+    def _lent(self, source: Any, slot: Slot) -> Iterator[Lend]:
+        """Open a period when its rows are first wanted, for all that is asked of it, and close it at the end."""
+        with ExitStack() as opened:
+            found: list[Table] = []
+
+            def lend() -> AbstractContextManager[Table]:
+                if not found:
+                    found.append(opened.enter_context(self._open(source, slot)))
+                return nullcontext(found[0])
+
+            yield lend
 
     def _source(self, slot: Slot) -> Any:
         return source_of(self.file, slot, self._rows)
@@ -247,7 +266,7 @@ class Publication:
         if self.file.zone is not None:
             self._starts[slot.unit, slot.name] = starts_of(book, self.file.name, self.file.zone, slot)
 
-    def _step(self, book: Ledger, spec: TableSpec, slot: Slot, source: Any) -> None:
+    def _step(self, book: Ledger, spec: TableSpec, slot: Slot, rows: Lend) -> None:
         """Take the step of a running total, and before it those of periods that only an earlier edition published.
 
         All of them were charged when the total was begun.
@@ -261,7 +280,7 @@ class Publication:
             self._begins(book, coming)
             table.step(book, coming, partial(self._open, place, coming))
         if table is not None and slot.name in {one.name for one in table.periods}:
-            table.step(book, slot, partial(self._open, source, slot))
+            table.step(book, slot, rows)
 
     def _found(self, book: Ledger, spec: TableSpec, slot: Slot) -> Sequence[tuple[Any, ...]]:
         """Return which groups of a running total were found in a period: what its table released, and nothing else."""
@@ -269,7 +288,7 @@ class Publication:
         return () if answer is None else answer.released.cells
 
     def _release(
-        self, book: Ledger, slot: Slot, listed: Sequence[TableSpec], source: Any, *, again: bool = False
+        self, book: Ledger, slot: Slot, listed: Sequence[TableSpec], rows: Lend, *, again: bool = False
     ) -> None:
         request, entry = newest(book.entry, self._id(slot.issue))
         if again:
@@ -282,7 +301,7 @@ class Publication:
         if any(question.kind not in TABLES for question in asked.questions):
             rehearsed(self.file, self._tables, book)
         losses, snapshot = self._tables.losses(asked, listed), self._snapshot(slot)
-        with self._open(source, slot) as table:
+        with rows() as table:
             self._check(asked, table)
             book.run_sealed(
                 request,

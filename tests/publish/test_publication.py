@@ -394,6 +394,8 @@ def test_a_dead_period_that_has_no_room_is_refused(tmp_path, monkeypatch):
         ('running = "count by country"', 'running = "mean of at"', "counts rows|mean"),
         ('name = "visits"', 'name = "My Visits"', "small letters"),
         ("windows = [2]", "windows = [0]", "from 1 on"),
+        ("windows = [2]", 'monotone = "yes"', "write monotone = true"),
+        ('question = "count by country"', 'question = "count by country"\nmonotone = true', "counts that run on"),
         ("[output]", "[outputs]", "did you mean 'output'"),
         ('name = "total"', 'name = "countries"', "same name"),
         (

@@ -132,6 +132,13 @@ def test_what_does_not_add_up_is_refused(tmp_path, what):
         sf.Publication.load(declared(tmp_path, what)).plan()
 
 
+def test_only_a_count_has_a_curve_that_never_falls(tmp_path):
+    path = declared(tmp_path, "sum of pay by country")
+    path.write_text(path.read_text().replace("windows = [2]", "monotone = true"))
+    with pytest.raises(ParameterError, match="Only a count of rows surely never falls"):
+        sf.Publication.load(path).plan()
+
+
 def test_the_plan_says_how_far_off_sums_and_means_are(tmp_path):
     said = sf.Publication.load(declared(tmp_path, "sum of pay by country")).plan().tables[0].error
     assert "±" in said

@@ -46,7 +46,7 @@ _WORDS: Mapping[str, Sequence[str]] = {
     ),
     "table": (
         "name", "question", "running", "spend", "every", "hide_below", "round_to", "windows", "target",
-        "periods_per_person", "gap", "keys",
+        "periods_per_person", "gap", "keys", "monotone",
     ),
     "output": ("to", "formats", "licence"),
 }  # fmt: skip
@@ -73,6 +73,8 @@ class TableSpec:
     """In how many periods a person counts, where that is limited."""
     keys: str | None = None
     """The table that finds the groups of a running total, where nobody can list them."""
+    monotone: bool = False
+    """Whether a count that runs on is shown once more as numbers that never fall."""
 
     def as_drawn(self, record: Mapping[str, Any]) -> TableSpec:
         """Return what `to_json` wrote of a running total, shown as this one is."""
@@ -334,8 +336,17 @@ def _table(given: Mapping[str, Any], period: str) -> TableSpec:
         None if "hide_below" not in given else read_positive(given["hide_below"], "hide_below"),
         None if "round_to" not in given else read_positive(given["round_to"], "round_to"),
         windows, None if target == "running" else read_positive(target, "target"), rule,
-        None if "keys" not in given else str(given["keys"]),
+        None if "keys" not in given else str(given["keys"]), _monotone(given, name),
     )  # fmt: skip
+
+
+def _monotone(given: Mapping[str, Any], name: str) -> bool:
+    said = given.get("monotone", False)
+    if not isinstance(said, bool):
+        raise ParameterError(f"monotone of {name!r} is true or false, not {said!r}; write monotone = true.")
+    if said and "running" not in given:
+        raise ParameterError(f"monotone is for counts that run on; leave it out of the table {name!r}.")
+    return said
 
 
 def _rule(given: Mapping[str, Any], name: str) -> Rule | None:

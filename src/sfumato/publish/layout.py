@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
@@ -366,18 +366,35 @@ def series_frame(series: Series | MeanSeries, spec: TableSpec, keys: tuple[str, 
         if isinstance(series, MeanSeries):
             marks |= {f"mean_last_{width}": series.unknown(width) for width in spec.windows}
     ends = {name: _ends_of(found) for name, found in shapes.items()}
+    if spec.monotone and isinstance(series, Series):
+        ends["total_monotone"] = {"": series.monotone()}
     for place, period in enumerate(series.periods):
         for number, cell in enumerate(series.keys):
             columns["period"].append(period)
             for name, value in zip(keys, cell, strict=True):
                 columns[name].append(value.isoformat() if isinstance(value, date) else value)
-            for name in shapes:
-                for ending, numbers in ends[name].items():
+            for name, made in ends.items():
+                for ending, numbers in made.items():
                     # Values are rounded as Python does and ends as numpy does: stored files are compared byte by byte.
                     cell_value = numbers[place, number] if ending else float(numbers[place, number])
                     columns.setdefault(name + ending, []).append(round(cell_value, places))
-    unknown = {name: tuple(bool(mark) for row in found for mark in row) for name, found in marks.items()}
+    told = {name: [bool(mark) for row in found for mark in row] for name, found in marks.items()}
+    for name, numbers in ends.items():
+        _readable(columns, [name + ending for ending in numbers], spec, told.get(name, []))
+    unknown: Any = {name: tuple(cells) for name, cells in told.items()}
     return Frame(("period", *keys), {name: tuple(cells) for name, cells in columns.items()}, unknown=unknown)
+
+
+def _readable(columns: dict[str, list[Any]], names: Sequence[str], spec: TableSpec, marks: list[Any]) -> None:
+    """Leave small values out, with their ends and marks, and round the others, where the file asks for it."""
+    if spec.hide_below is not None:
+        hidden = [cell < spec.hide_below for cell in columns[names[0]]]
+        marks[:] = [None if out else mark for mark, out in zip(marks, hidden, strict=True)] if marks else []
+        for name in names:
+            columns[name] = [None if out else cell for cell, out in zip(columns[name], hidden, strict=True)]
+    if spec.round_to is not None:
+        for name in names:
+            columns[name] = [_rounded(cell, spec.round_to, name) for cell in columns[name]]
 
 
 def _ends_of(found: Estimates) -> dict[str, Any]:

@@ -22,6 +22,9 @@ PLACES = 3
 """Estimates are rounded to thousandths of a row."""
 NEIGHBOURS = "Neighbouring periods share noise: use a window to read changes."
 
+NEVER_FALLS = "Only a count of rows surely never falls while it runs on, so only that has a curve that never does."
+"""What is said where somebody asks for such a curve of a sum or of a mean."""
+
 
 @dataclass(frozen=True)
 class Estimates:
@@ -95,6 +98,22 @@ class Series:
         if len(self.segments) > 1:
             raise ParameterError("Windows across two horizons are not built; take the difference by between().")
         return self._estimates(width, confidence)
+
+    def monotone(self) -> NDArray[np.float64]:
+        """Return the totals of a count as numbers that never fall nor lie below zero: the nearest such ones, by key.
+
+        Worked out from what was released, so it is free. They have no intervals of their own: where all totals lie
+        within their band, each of these is off by at most the widest half of it, `totals().band.max()`, because a
+        nearest curve that never falls brings no two curves further apart. Earlier ones may move with later periods.
+        """
+        import numpy as np
+        from scipy.optimize import isotonic_regression
+
+        if self.what != "rows":
+            raise ParameterError(f"{NEVER_FALLS} Write series.totals().")
+        found = self.totals().values
+        fitted = [isotonic_regression(found[:, key]).x for key in range(found.shape[1] if len(found) else 0)]
+        return np.maximum(np.array(fitted, float).T.reshape(found.shape), 0.0)
 
     def between(self, first: str, last: str, confidence: Number = 0.95) -> tuple[NDArray[Any], float]:
         """Return what was added after one period up to another, by key, and the half-width that covers one key."""

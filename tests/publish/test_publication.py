@@ -112,6 +112,21 @@ def test_lost_files_are_written_again_and_changed_ones_are_found(tmp_path):
     assert "not what was stored" in publication.verify().problems[0]
 
 
+def test_files_with_the_words_of_an_earlier_version_stay_as_they_are(tmp_path, monkeypatch):
+    """That version spoke of protection also where a limit hides nothing."""
+    text = FILE.replace("Concentrated(1)", "Concentrated(3)").replace("[output]", "[output]\nformats = ['json']")
+    path = prepare(tmp_path, text=text)
+    publication, words = sf.Publication.load(path), sf.Publication.words
+    with monkeypatch.context() as then:
+        then.setattr(sf.Publication, "words", lambda self, **_: words(self, earlier=True))
+        publication.run("2026-01-01", today=FEBRUARY)
+    stored = "out/visits/period=2026-01-01/answer.json"
+    before = files(tmp_path)[stored]
+    publication.run("2026-01-02", today=FEBRUARY)
+    assert b"is right not hidden" in before and files(tmp_path)[stored] == before and publication.verify()
+    assert b"is right not hidden" not in files(tmp_path)["out/visits/period=2026-01-02/answer.json"]
+
+
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.audit)])
 def test_what_readers_get_of_the_whole_is_verified_too(tmp_path, every):
     publication = sf.Publication.load(prepare(tmp_path))

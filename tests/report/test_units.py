@@ -29,7 +29,7 @@ def test_a_ledger_without_a_limit_on_the_person_has_a_report():
         report = threats(book)
         assert report.person.promise is None and "For a person" in report.html()
         assert "right at most 54.4 % (Concentrated(0.015))" in " ".join(report.text().split())
-        assert "not hidden (Concentrated(40))" in " ".join(report.text().split())
+        assert "whether somebody was there is not hidden (Concentrated(40))" in " ".join(report.text().split())
         assert "There is no bound over a lifetime" in report.units[-1]
         assert json.loads(json.dumps(report.to_json()))["units"] == list(report.units)
         assert "Each day of each person" in evidence(book).html()

@@ -60,6 +60,8 @@ class Layout:
     digests: Digests = field(default_factory=Digests)
     begun: Mapping[str, Begun] = field(default_factory=dict)
     """Running totals by table, as they were begun."""
+    said_before: tuple[str, ...] = ()
+    """The promise in the words of earlier versions, which stand in files that were published then."""
 
     @property
     def home(self) -> Path:
@@ -221,7 +223,7 @@ class Layout:
                 "period": slot.name,
                 "first_day": slot.first.isoformat(),
                 "last_day": slot.last.isoformat(),
-                "promise": list(self.promise),
+                "promise": list(self.promise if marked else self.said_before or self.promise),
                 "note": self.note,
                 "tables": {name: _record(answer) for name, answer in answers.items()},
             }

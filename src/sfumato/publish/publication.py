@@ -93,10 +93,15 @@ class Publication:
         ) as book:
             yield book
 
-    def words(self, *, planned: bool = False) -> list[str]:
-        """Return the promise in sentences, as it stands on every page; `planned`, of the periods that were declared."""
+    def words(self, *, planned: bool = False, earlier: bool = False) -> list[str]:
+        """Return the promise in sentences, as it stands on every page; `planned`, of the periods that were declared.
+
+        `earlier` gives the words of earlier versions, which stand in files that were published then.
+        """
         single = not self.file.running() and all(one.every == self.file.period for one in self.file.tables)
-        return promise(self.file.budget, self.file.period, single, self.file.reach if planned else None)
+        return promise(
+            self.file.budget, self.file.period, single, self.file.reach if planned else None, earlier=earlier
+        )
 
     @cached_property
     def _units(self) -> list[str]:
@@ -451,7 +456,8 @@ class Publication:
             name: running_series(one.file, one.spec, book, self._short()) for name, one in begun.items() if one.readable
         }
         digests = Digests(book, self.file.name)
-        return Layout(self.file, tuple(self.words()), released, running, note, digests, begun)
+        words, before = tuple(self.words()), tuple(self.words(earlier=True))
+        return Layout(self.file, words, released, running, note, digests, begun, before)
 
     def _write(self, book: Ledger, note: str = "") -> None:
         self._layout(book, note).write()

@@ -113,7 +113,8 @@ class Series:
             raise ParameterError(f"{NEVER_FALLS} Write series.totals().")
         found = self.totals().values
         fitted = [isotonic_regression(found[:, key]).x for key in range(found.shape[1] if len(found) else 0)]
-        return np.maximum(np.array(fitted, float).T.reshape(found.shape), 0.0)
+        curve: NDArray[np.float64] = np.maximum(np.array(fitted, float).T.reshape(found.shape), 0.0)
+        return curve
 
     def between(self, first: str, last: str, confidence: Number = 0.95) -> tuple[NDArray[Any], float]:
         """Return what was added after one period up to another, by key, and the half-width that covers one key."""

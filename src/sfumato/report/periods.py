@@ -12,7 +12,7 @@ from typing import Any
 
 from sfumato.ledger import Budget, Ledger, Reading
 from sfumato.privacy import Bound
-from sfumato.privacy.spoken import said
+from sfumato.privacy.spoken import HIDDEN, odds, said
 from sfumato.show import Table, table
 
 NO_LIFETIME = (
@@ -26,12 +26,20 @@ NOT_PROMISED = (
 
 def units_said(budget: Budget) -> tuple[str, ...]:
     """Say what is promised for each period of a person on its own, and whether anything is for a lifetime."""
-    found = [
+    found = [_promised(unit, bound) for unit, bound in budget.units]
+    return (*found, NO_LIFETIME) if found and budget.person is None else tuple(found)
+
+
+def _promised(unit: str, bound: Bound) -> str:
+    if odds(bound) >= HIDDEN:
+        return (
+            f"Each {unit} of each person on its own: whether somebody was there is {said(bound)}; so large a limit "
+            "promises next to nothing."
+        )
+    return (
         f"Each {unit} of each person on its own: whoever guesses whether somebody was there, 50:50 before, is right "
         f"{said(bound)} of the time, whatever is asked."
-        for unit, bound in budget.units
-    ]
-    return (*found, NO_LIFETIME) if found and budget.person is None else tuple(found)
+    )
 
 
 @dataclass(frozen=True)

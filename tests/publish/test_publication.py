@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from datetime import date, datetime
 
 import pyarrow
@@ -70,6 +71,27 @@ def test_what_is_written_says_what_it_is(published):
     assert "<svg" in page and "no bound over a lifetime" in page and "never read" in page
     answer = json.loads((home / "out/visits/period=2026-01-02/answer.json").read_text())
     assert answer["tables"]["countries"]["loss"] and "duration" not in json.dumps(answer)
+
+
+def test_the_page_prints_as_many_digits_as_intervals_leave_certain(published):
+    home, publication = published
+    frame = publication.answers("2026-01-04")["countries"].frame
+    page = (home / "out/visits/index.html").read_text()
+    assert f"{frame['count, low'][0]} to {frame['count, high'][0]}" in page and "count, 95 %" in page
+    titles = re.findall(r"<title>(.*?)</title>", page)[1:]
+    assert (
+        len(titles) == 4
+        and titles[-1].startswith("missing: ")
+        and all(re.search(r"first -?\d+, last -?\d+, within [\d.]+ every", one) for one in titles)
+    )
+
+
+def test_what_is_left_out_is_said_on_the_page_and_not_called_missing(tmp_path):
+    text = FILE.split('[[table]]\nname = "total"')[0] + "hide_below = 15\n"
+    sf.Publication.load(prepare(tmp_path, text=text)).run("2026-01-01", today=FEBRUARY)
+    page = (tmp_path / "out/visits/index.html").read_text()
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
+    assert cells[6:9] == ["other", "below 15", ""] and "for readability and not for privacy" in page
 
 
 def test_a_running_total_is_a_series(published):

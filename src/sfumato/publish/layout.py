@@ -313,12 +313,21 @@ def table_of(answer: Answer) -> Frame:
 
 
 def published_frame(answer: Answer, spec: TableSpec) -> Frame:
-    """Return a table as it is published: values with their intervals, small ones left out and rounded if asked for.
+    """Return a table as it is published, its columns named for programs."""
+    frame = shown_frame(answer, spec)
+    if _made_up_rows(answer, frame):
+        return frame
+    unknown: Any = {_column(name): marks for name, marks in frame.unknown.items()}
+    return Frame(frame.keys, {_column(name): cells for name, cells in frame.columns.items()}, unknown=unknown)
+
+
+def shown_frame(answer: Answer, spec: TableSpec) -> Frame:
+    """Return a table as people read it: values with their intervals, small ones left out and rounded if asked for.
 
     Both are functions of what was released, for readability and not for privacy.
     """
     frame = table_of(answer)
-    if not frame.keys and getattr(answer.question, "kind", "") not in PLAIN and hasattr(answer.value, "sample"):
+    if _made_up_rows(answer, frame):
         return frame
     columns = {name: list(cells) for name, cells in frame.columns.items()}
     values = [name for name in columns if name not in frame.keys]
@@ -337,8 +346,13 @@ def published_frame(answer: Answer, spec: TableSpec) -> Frame:
     if spec.round_to is not None:
         for name in values:
             columns[name] = [_rounded(cell, spec.round_to, name) for cell in columns[name]]
-    unknown: Any = {_column(name): tuple(cells) for name, cells in marks.items()}
-    return Frame(frame.keys, {_column(name): tuple(cells) for name, cells in columns.items()}, unknown=unknown)
+    unknown: Any = {name: tuple(cells) for name, cells in marks.items()}
+    return Frame(frame.keys, {name: tuple(cells) for name, cells in columns.items()}, unknown=unknown)
+
+
+def _made_up_rows(answer: Answer, frame: Frame) -> bool:
+    """Tell whether a table has rows that a model made up, and no numbers with intervals."""
+    return not frame.keys and getattr(answer.question, "kind", "") not in PLAIN and hasattr(answer.value, "sample")
 
 
 def _column(name: str) -> str:

@@ -13,6 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.publish.segments import OUTWARD, Horizon
 from sfumato.show.drawing import FAINT, INK, MEASURE, Drawing, blank, quiet
+from sfumato.show.views import key_text, readable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -194,14 +195,31 @@ def chart(series: Series, found: Estimates, key: int, window: int | None) -> Ser
     """Return the picture of one key."""
     if not series.periods:
         raise ParameterError("Nothing of this series is released yet; run the first period.")
-    name = ", ".join(map(str, series.keys[key])) or "all"
+    name = ", ".join(map(key_text, series.keys[key])) or "all"
     values = found.values[:, key]
     span = "since the start" if window is None else f"of the last {window} periods"
     what = "totals" if series.what == "rows" else series.what
     widest = max(found.band if found.ends is None else found.band[:, key])
-    title = f"{name}: {what} {span}, first {values[0]:g}, last {values[-1]:g}, within {widest:.3g} everywhere at once"
+    first, last = (_certain(float(value), 2 * float(widest)) for value in (values[0], values[-1]))
+    title = f"{name}: {what} {span}, first {first}, last {last}, within {_outward(float(widest))} everywhere at once"
     ends = (found.low[:, key], found.high[:, key], found.all_low[:, key], found.all_high[:, key])
     return SeriesChart(title, series.periods, tuple(values), tuple(map(tuple, ends)), series.promise, series.what)
+
+
+def _certain(value: float, width: float) -> str:
+    """Return a number with as many digits as its width leaves certain; what rounds to nothing has no sign."""
+    said = readable(value, width)
+    return said.removeprefix("-") if not said.strip("-0.") else said
+
+
+def _outward(width: float) -> str:
+    """Return a width for people, of two digits and never too small.
+
+    >>> _outward(8.0445), _outward(231.2), _outward(0.0125)
+    ('8.1', '240', '0.013')
+    """
+    grain = 10.0 ** (math.floor(math.log10(width)) - 1) if 0 < width < math.inf else 1.0
+    return readable(round(math.ceil(width / grain) * grain, 12))
 
 
 def risk(confidence: Number) -> float:

@@ -31,7 +31,7 @@ from sfumato.publish.means import MeanSeries
 from sfumato.publish.period_tables import PeriodTables
 from sfumato.publish.planned import PublicationPlan
 from sfumato.publish.series import Series
-from sfumato.publish.sources import Rows, source_of
+from sfumato.publish.sources import Rows, gathered, source_of
 from sfumato.publish.states import OTHER_BEGUN, Period, Seen, State, Verified, following, newest, seen_of
 from sfumato.publish.total import RunningTable
 from sfumato.publish.words import promise
@@ -323,9 +323,12 @@ class Publication:
             asked.check(table)
             self._checked.append(found)
 
-    def _open(self, source: Any, slot: Slot) -> Table:
+    @contextmanager
+    def _open(self, source: Any, slot: Slot) -> Iterator[Table]:
         span = self.file.span(slot, self._starts.get((slot.unit, slot.name), ()))
-        return open_table(source, self.file.schema, snapshot=self._snapshot(slot), span=span)
+        snapshot = self._snapshot(slot)
+        with gathered(source) as place, open_table(place, self.file.schema, snapshot=snapshot, span=span) as table:
+            yield table
 
     # What became of it
 
@@ -489,5 +492,7 @@ class _MadeUp(Publication):
     def _source(self, slot: Slot) -> Any:
         return ""
 
-    def _open(self, source: Any, slot: Slot) -> Table:
-        return super()._open(made_up(self.file, slot), slot)
+    @contextmanager
+    def _open(self, source: Any, slot: Slot) -> Iterator[Table]:
+        with super()._open(made_up(self.file, slot), slot) as table:
+            yield table

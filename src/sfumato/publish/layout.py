@@ -98,8 +98,8 @@ class Layout:
     def _kept(self) -> dict[str, Resource]:
         """Return what is known of files that were written; of earlier versions, what they listed or left."""
         kept = self.digests.load()
-        if kept is not None:
-            return dict(kept)
+        if kept is not None or not self.digests.knows:
+            return dict(kept or {})
         found = {name: resource_of(name, (self.home / name).read_bytes()) for name in self._there()}
         try:
             listed = json.loads((self.home / "datapackage.json").read_bytes())["resources"]
@@ -143,7 +143,8 @@ class Layout:
         kept = self._kept()
         found += self._changed({path: one for path, one in kept.items() if path not in stored})
         found += [
-            f"{path} is no file that was published; remove it."
+            f"{path} is no file that was published, as far as this ledger knows: if it is an older copy or another "
+            "one, put the newest back; otherwise remove the file."
             for path in sorted(self._there())
             if path not in kept and path not in stored
         ]
@@ -152,7 +153,7 @@ class Layout:
         if self.released or self.home.exists():  # before the first run nothing speaks of anything
             said = "is not what is written from what was stored; run sfumato publish run, which writes it again."
             found += self._unlike(whole, said)
-        return found, len({*self._there(), *whole})
+        return found, len({*self._there(), *(whole if self.home.exists() else ())})
 
     def _as_found(self, now: dict[str, bytes], before: Mapping[str, bytes]) -> dict[str, bytes]:
         """Return files as they are written now, and those as earlier versions wrote them that stand there like that."""

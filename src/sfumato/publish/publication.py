@@ -30,6 +30,7 @@ from sfumato.publish.layout import Layout
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.period_tables import PeriodTables
 from sfumato.publish.planned import PublicationPlan
+from sfumato.publish.reading import read_day, shown
 from sfumato.publish.series import Series
 from sfumato.publish.sources import Rows, gathered, source_of
 from sfumato.publish.states import OTHER_BEGUN, Period, Seen, State, Verified, following, newest, seen_of
@@ -40,6 +41,10 @@ from sfumato.table.data import Table, open_table
 
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 """Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
+ANOTHER_LEDGER = (
+    "{place} was published, and the ledger {ledger} knows nothing of it: it is an older copy, or another one, and what "
+    "was spent is missing there. Put the newest back. If nothing in {home} was ever published, remove that directory."
+)
 Lend = Callable[[], AbstractContextManager[Table]]
 """What hands over the rows of a period."""
 UNFINISHED = ("reserved", "started")
@@ -148,22 +153,36 @@ class Publication:
             wanted = [slot for slot in self._due(today) if period in (None, slot.issue)]
             if period is not None and not wanted:
                 raise ParameterError(f"{period!r} is no period that is due; see sfumato publish status.")
-            seen = seen_of(self.file, book)
             if again:
                 return [self._anew(book, slot) for slot in self._dead(book, wanted, period)]
-            found = {slot: self._state(book, seen, slot) for slot in wanted}
-            if period is not None and set(found.values()) == {"begun under another edition"}:
-                raise LedgerError(OTHER_BEGUN.format(name=period))
-            done = [slot for slot in wanted if found[slot] in ("due", "begun")]
-            try:
-                for slot in done:
-                    self._run_slot(book, slot)
-            except SfumatoError:
-                self._write(book)  # what was released before stands, whatever stopped the rest
-                raise
-            self._write(book)
             seen = seen_of(self.file, book)
-            return [self._period(book, seen, slot) for slot in done]
+            if period is not None and self._state(book, seen, wanted[0]) == "begun under another edition":
+                raise LedgerError(OTHER_BEGUN.format(name=period))
+            return self._complete(book, seen, wanted)
+
+    def _complete(self, book: Ledger, seen: Seen, wanted: Sequence[Slot]) -> list[Period]:
+        """Release what is due or begun of some periods, and write all files once."""
+        due = [slot for slot in wanted if self._state(book, seen, slot) in ("due", "begun")]
+        self._require_own(seen, due)
+        try:
+            for slot in due:
+                self._run_slot(book, slot)
+        except SfumatoError:
+            self._write(book)  # what was released before stands, whatever stopped the rest
+            raise
+        self._write(book)
+        seen = seen_of(self.file, book)
+        return [self._period(book, seen, slot) for slot in due]
+
+    def _require_own(self, seen: Seen, due: Sequence[Slot]) -> None:
+        """Refuse to release anew what was published by a ledger that this one knows nothing of: an older copy, say."""
+        home = self.file.to / self.file.name
+        own = {self._id(slot.issue): f"{slot.path}/{one.name}" for slot in due for one in self.file.listed(slot)}
+        own |= {RunningTable(self.file, spec).id: spec.name for spec in self.file.running()} if due else {}
+        for request, path in own.items():
+            for place in [home / f"{path}.{kind}" for kind in ("csv", "parquet")]:
+                if request not in seen.entries and place.exists():
+                    raise LedgerError(ANOTHER_LEDGER.format(place=place, ledger=shown(self.file.ledger), home=home))
 
     def _dead(self, book: Ledger, wanted: Sequence[Slot], period: str | None) -> Sequence[Slot]:
         """Return the period that may be charged anew; one that is not dead is refused."""
@@ -182,17 +201,22 @@ class Publication:
 
     def backfill(self, first: str, last: str, today: date | None = None) -> list[Period]:
         """Release the periods that are due between two days; running totals go on in their order."""
-        start, end = date.fromisoformat(first), date.fromisoformat(last)
-        found: list[Period] = []
-        for slot in self._due(today):
-            if start <= slot.first and slot.last <= end:
-                found += self.run(slot.issue, today)
-        return found
+        start, end = read_day(first, "from"), read_day(last, "to")
+        if end < start:
+            raise ParameterError(f"to = {end} is before from = {start}; write the earlier day first.")
+        with self._alone(), self._ledger() as book:
+            self._sweep(book)
+            wanted = [slot for slot in self._due(today) if start <= slot.first and slot.last <= end]
+            return self._complete(book, seen_of(self.file, book), wanted)
 
     def give_up(self, period: str) -> None:
         """Mark a period that was begun and cannot be completed as dead: what it cost stays spent."""
         with self._alone(), self._ledger() as book:
-            book.fail(newest(book.entry, self._id(period))[0])
+            request, entry = newest(book.entry, self._id(period))
+            if entry is None or entry.state not in UNFINISHED:
+                state = "was begun" if entry is None else "waits to be finished"
+                raise ParameterError(f"{period!r} is no period that {state}; see sfumato publish status.")
+            book.fail(request)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -112,6 +112,7 @@ MISTAKES = {
     "curator.value_counts('sex')": "curator.histogram(",
     "curator.groupby('sex')": "curator.group_by(",
     "curator.nunique('age')": "curator.people(",
+    "curator.running('count', spend=Pure(0.1))": "sf.Publication.declare(",
     "curator.head()": ".value.sample(10)",
     "curator.corr()": "curator.synthesize(columns=",
     "curator['age']": "curator.mean('age'",

@@ -175,7 +175,8 @@ def test_a_changed_file_of_an_earlier_edition_is_never_blessed(tmp_path, monkeyp
     assert publication.verify()
     (changed.parent / "extra.csv").write_text("a\n1\n")
     publication.run("2026-01-04", today=FEBRUARY)
-    assert publication.verify().problems == ("period=2026-01-01/extra.csv is no file that was published; remove it.",)
+    (problem,) = publication.verify().problems
+    assert problem.startswith("period=2026-01-01/extra.csv is no file that was published")
 
 
 def test_a_changed_file_is_neither_listed_nor_copied(tmp_path):

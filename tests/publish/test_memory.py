@@ -111,6 +111,19 @@ def test_a_list_and_its_totals_are_one_frozen_input(tmp_path, quiet, monkeypatch
     assert publication.series("total").totals().values[:, 0].tolist() == [1, 2]  # 1 was frozen, 2 and 3 never read
 
 
+def test_lists_leave_nobody_out_of_other_tables(tmp_path, quiet):
+    """All that is asked of a period reads rows that were opened once, but for what leaves people out of them."""
+    asked = '[[table]]\nname = "all"\nquestion = "count by country"\nspend = "Concentrated(0.1)"\n'
+    running = '[[table]]\nname = "every"\nrunning = "count by country"\nspend = "Concentrated(0.1)"\n'
+    text = HEAD + TABLE.format(most=1, gap=1).replace('"Concentrated(1)"', '"Concentrated(9)"', 1) + asked + running
+    rows = [(person, day, "CH") for day in range(1, 5) for person in range(3)]
+    publication = sf.Publication.load(prepare(tmp_path, rows, text))
+    publication.run(today=FEBRUARY)
+    assert [publication.answers(f"2026-01-0{day}")["all"].frame["count"][0] for day in (1, 4)] == [3, 3]
+    assert publication.series("every").totals().values[:, 0].tolist() == [3, 6, 9, 12]
+    assert publication.series("total").totals().values[:, 0].tolist() == [3, 3, 3, 3]
+
+
 def test_a_lost_list_ends_it(tmp_path):
     publication = sf.Publication.load(declared(tmp_path, rows=[(1, 1, "CH")]))
     publication.run("2026-01-01", today=FEBRUARY)

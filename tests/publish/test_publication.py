@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from datetime import date, datetime
 
 import pyarrow
@@ -72,6 +73,27 @@ def test_what_is_written_says_what_it_is(published):
     assert answer["tables"]["countries"]["loss"] and "duration" not in json.dumps(answer)
 
 
+def test_the_page_prints_as_many_digits_as_intervals_leave_certain(published):
+    home, publication = published
+    frame = publication.answers("2026-01-04")["countries"].frame
+    page = (home / "out/visits/index.html").read_text()
+    assert f"{frame['count, low'][0]} to {frame['count, high'][0]}" in page and "count, 95 %" in page
+    titles = re.findall(r"<title>(.*?)</title>", page)[1:]
+    assert (
+        len(titles) == 4
+        and titles[-1].startswith("missing: ")
+        and all(re.search(r"first -?\d+, last -?\d+, within [\d.]+ every", one) for one in titles)
+    )
+
+
+def test_what_is_left_out_is_said_on_the_page_and_not_called_missing(tmp_path):
+    text = FILE.split('[[table]]\nname = "total"')[0] + "hide_below = 15\n"
+    sf.Publication.load(prepare(tmp_path, text=text)).run("2026-01-01", today=FEBRUARY)
+    page = (tmp_path / "out/visits/index.html").read_text()
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
+    assert cells[6:9] == ["other", "below 15", ""] and "for readability and not for privacy" in page
+
+
 def test_a_running_total_is_a_series(published):
     _, publication = published
     series = publication.series("total")
@@ -112,6 +134,21 @@ def test_lost_files_are_written_again_and_changed_ones_are_found(tmp_path):
     assert "not what was stored" in publication.verify().problems[0]
 
 
+def test_files_with_the_words_of_an_earlier_version_stay_as_they_are(tmp_path, monkeypatch):
+    """That version spoke of protection also where a limit hides nothing."""
+    text = FILE.replace("Concentrated(1)", "Concentrated(3)").replace("[output]", "[output]\nformats = ['json']")
+    path = prepare(tmp_path, text=text)
+    publication, words = sf.Publication.load(path), sf.Publication.words
+    with monkeypatch.context() as then:
+        then.setattr(sf.Publication, "words", lambda self, **_: words(self, earlier=True))
+        publication.run("2026-01-01", today=FEBRUARY)
+    stored = "out/visits/period=2026-01-01/answer.json"
+    before = files(tmp_path)[stored]
+    publication.run("2026-01-02", today=FEBRUARY)
+    assert b"is right not hidden" in before and files(tmp_path)[stored] == before and publication.verify()
+    assert b"is right not hidden" not in files(tmp_path)["out/visits/period=2026-01-02/answer.json"]
+
+
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.audit)])
 def test_what_readers_get_of_the_whole_is_verified_too(tmp_path, every):
     publication = sf.Publication.load(prepare(tmp_path))
@@ -131,6 +168,16 @@ def test_what_readers_get_of_the_whole_is_verified_too(tmp_path, every):
     assert "not there" in publication.verify().problems[0]
     publication.run(today=FEBRUARY)
     assert files(tmp_path) == before
+
+
+def test_all_that_is_asked_of_a_period_opens_it_once(tmp_path, monkeypatch):
+    opened, true = [], sf.Publication._open
+    monkeypatch.setattr(sf.Publication, "_open", lambda *of: opened.append(of[-1].name) or true(*of))
+    publication = sf.Publication.load(prepare(tmp_path, days=[1, 2]))
+    publication.run("2026-01-01", today=FEBRUARY)
+    publication.run("2026-01-02", today=FEBRUARY)
+    assert opened == ["2026-01-01", "2026-01-02"]
+    assert publication.run("2026-01-02", today=FEBRUARY) == [] and len(opened) == 2  # what is done opens nothing
 
 
 def test_late_rows_are_never_read(tmp_path):
@@ -384,6 +431,8 @@ def test_a_dead_period_that_has_no_room_is_refused(tmp_path, monkeypatch):
         ('running = "count by country"', 'running = "mean of at"', "counts rows|mean"),
         ('name = "visits"', 'name = "My Visits"', "small letters"),
         ("windows = [2]", "windows = [0]", "from 1 on"),
+        ("windows = [2]", 'monotone = "yes"', "write monotone = true"),
+        ('question = "count by country"', 'question = "count by country"\nmonotone = true', "counts that run on"),
         ("[output]", "[outputs]", "did you mean 'output'"),
         ('name = "total"', 'name = "countries"', "same name"),
         (

@@ -13,6 +13,8 @@ from sfumato import ADD_REMOVE, Noise
 from sfumato.errors import ParameterError
 from sfumato.noise import RoundedNormal
 from sfumato.perturb import sensitivity
+from sfumato.publish.file import TableSpec
+from sfumato.publish.layout import series_frame
 from sfumato.publish.matrix import Factor, candidates
 from sfumato.publish.running import Claim, RunningTotals, least_noise
 from sfumato.publish.segments import Segment, band_factor
@@ -176,3 +178,46 @@ def test_a_wrong_matrix_is_seen_in_the_variance():
     found = (drawn @ running.factor.decoder(1).T).var(axis=0)
     assert abs((found / (running.variance * running.factor.spread(1))).mean() - 1) < 0.004
     assert abs((found / (running.variance * Off(64, 64).spread(1))).mean() - 1) > 0.004
+
+
+def series_of(seed, periods=12):
+    """A count that runs on of two groups, with its true totals."""
+    running, read = totals(periods), [[1, period % 3] for period in range(periods)]
+    noise = Noise(insecure_seed=seed)
+    released = np.array([running.entry(read[: place + 1], noise) for place in range(periods)])
+    names = tuple(f"p{period:02}" for period in range(periods))
+    return Series(names, (("x",), ("y",)), (Segment(running.factor, running.variance, released),)), np.cumsum(read, 0)
+
+
+def test_a_curve_that_never_falls_is_no_further_off_than_the_totals_are():
+    fell = 0
+    for seed in range(20):
+        series, true = series_of(seed)
+        found, shown = series.totals(), series.monotone()
+        assert shown.shape == found.values.shape and (np.diff(shown, axis=0) >= 0).all() and (shown >= 0).all()
+        assert (np.abs(shown - true).max(axis=0) <= np.abs(found.values - true).max(axis=0) + 1e-9).all()
+        fell += int((np.diff(found.values, axis=0) < 0).any())
+    assert fell > 10  # the totals themselves do fall
+    assert replace(
+        series, periods=(), segments=(replace(series.segments[0], released=np.zeros((0, 2), np.int64)),)
+    ).monotone().shape == (0, 2)
+    with pytest.raises(ParameterError, match="surely never falls"):
+        replace(series, what="sum of pay").monotone()
+
+
+def test_files_show_that_curve_and_leave_out_and_round_what_was_asked_for():
+    series, _ = series_of(1)
+    spec = TableSpec("total", "count by country", {}, True, monotone=True, hide_below=5, round_to=2)
+    assert spec.to_json() == replace(spec, monotone=False).to_json()  # how it is shown is no part of the edition
+    frame = series_frame(series, spec, ("country",))
+    plain = series_frame(series, replace(spec, monotone=False, hide_below=None, round_to=None), ("country",))
+    assert [name for name in frame.columns if "monotone" in name] == ["total_monotone"]
+    assert "total_monotone" not in plain.columns
+    shown = [cell for cell in frame["total_monotone"] if cell is not None]
+    assert shown and all(cell % 2 == 0 and cell >= 4 for cell in shown)
+    for name in ("total", "total_low", "total_high", "total_all_low", "total_all_high"):
+        for true, cell, rounded in zip(plain["total"], plain[name], frame[name], strict=True):
+            assert (rounded is None) == (true < 5)
+            if rounded is not None:
+                assert rounded % 2 == 0 and abs(rounded - cell) <= (1 if name == "total" else 2)
+                assert rounded <= cell if name.endswith("low") else name == "total" or rounded >= cell

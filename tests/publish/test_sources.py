@@ -13,11 +13,17 @@ from pyarrow import parquet
 import sfumato as sf
 from sfumato import Noise
 from sfumato.errors import ParameterError
+from sfumato.ledger import Ledger
 from tests.publish.sample import FILE, ROWS, prepare
 from tests.publish.test_found import TEXT, WORDS
 from tests.table.cluster import SPARK_MARKS
 
 FEBRUARY = date(2026, 2, 1)
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    silent(monkeypatch)
 
 
 def silent(monkeypatch):
@@ -165,3 +171,68 @@ class TestSpark:
         )
         handed.run("2026-01-01", today=FEBRUARY)
         assert handed.series("total").totals().values.sum() == 24
+
+
+def one_row(home, name, person, at, country="CH"):
+    """Write a file of one row."""
+    place = home / "in" / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    table = pyarrow.table({"id": [person], "at": [at], "country": [country]})
+    parquet.write_table(table, place)
+
+
+LATE = 'stamp = "at"\nwait = "3 days"\nlateness = "2 days"'
+ALONE = FILE.split('[[table]]\nname = "total"')[0]
+RUNNING = FILE.split("[[table]]")[0] + "[[table]]" + FILE.split("[[table]]")[2].split("[output]")[0]
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("text", [ALONE, RUNNING], ids=["anew", "running"])
+def test_rows_count_in_their_day_in_whichever_file_they_arrive(tmp_path, text):
+    """Files are those of arrivals; a row of a day that arrives later than declared is in a file that is not read."""
+    path = prepare(tmp_path, [], text.replace('stamp = "at"', LATE))
+    first = date(2026, 1, 1)
+    for arrived, person in (("2026-01-01", 1), ("2026-01-02", 2), ("2026-01-03", 3), ("2026-01-04", 4)):
+        one_row(tmp_path, f"{arrived}.parquet", person, first)
+    publication = sf.Publication.load(path)
+    assert publication.run(today=date(2026, 1, 4)) == []  # the wait is longer
+    publication.run(today=date(2026, 1, 5))
+    assert [one.name for one in publication.status(date(2026, 1, 5)) if one.state == "done"] == ["2026-01-01"]
+    found = (
+        publication.answers("2026-01-01")["countries"].frame["count"][0]
+        if text == ALONE
+        else publication.series("total").totals().values[0, 0]
+    )
+    assert found == 3
+    with Ledger(tmp_path / "visits.ledger") as book:
+        assert [book.spent_in("day", f"2026-01-0{day}").percent > 0 for day in (1, 2)] == [True, text == RUNNING]
+    plain = sf.Publication.load(prepare(tmp_path, [], text, days=[])).file.edition
+    assert plain != publication.file.edition
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_longer_period_reads_the_files_of_its_days_and_no_others(tmp_path):
+    text = ALONE.replace('"in/{date}.parquet"', '"in/of={date}/a.parquet"').replace(
+        "question", 'every = "month"\nquestion'
+    )
+    path = prepare(tmp_path, [], text.replace("2026-01-04", "2026-02-28").replace("(0.5)", "(0.1)"), days=[])
+    for day in range(31):
+        one_row(tmp_path, f"of={date(2026, 1, 1) + timedelta(days=day)}/a.parquet", day, date(2026, 1, 1))
+    one_row(tmp_path, "of=2026-02-01/a.parquet", 99, date(2026, 1, 31))  # of another month, by its file
+    (tmp_path / "in/of=notes").mkdir()
+    (tmp_path / "in/of=notes/a.parquet").write_text("no table")
+    publication = sf.Publication.load(path)
+    publication.run("2026-01", today=date(2026, 2, 1))
+    assert publication.answers("2026-01")["countries"].frame["count"][0] == 31
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('stamp = "at"', 'stamp = "at"\nlateness = "2 days"', "write wait = '2 days'"),
+        ('source = "in/{date}.parquet"', 'source = "all.parquet"\nwait = "9 days"\nlateness = "2 days"', "one source"),
+    ],
+)
+def test_what_is_wrong_about_arrivals_is_said(tmp_path, old, new, said):
+    with pytest.raises(ParameterError, match=said):
+        sf.Publication.load(prepare(tmp_path, text=FILE.replace(old, new), days=[]))

@@ -132,8 +132,48 @@ def test_what_does_not_add_up_is_refused(tmp_path, what):
         sf.Publication.load(declared(tmp_path, what)).plan()
 
 
+def test_only_a_count_has_a_curve_that_never_falls(tmp_path):
+    path = declared(tmp_path, "sum of pay by country")
+    path.write_text(path.read_text().replace("windows = [2]", "monotone = true"))
+    with pytest.raises(ParameterError, match="Only a count of rows surely never falls"):
+        sf.Publication.load(path).plan()
+
+
 def test_the_plan_says_how_far_off_sums_and_means_are(tmp_path):
     said = sf.Publication.load(declared(tmp_path, "sum of pay by country")).plan().tables[0].error
     assert "±" in said
     mean = sf.Publication.load(declared(tmp_path, "mean of pay by country")).plan().tables[0].error
     assert "sum" in mean and "count" in mean
+
+
+LONG = 'spend = {{ day = "{day}", year = "{year}" }}'
+
+
+def without_end(home, day, year, high=10**8, rows=()):
+    """Declare a sum without a known end, at two spends, over a column so wide that it is rounded."""
+    schema = SCHEMA + f'\n[columns.pay]\ntype = "integer"\nlow = 0\nhigh = {high}\n'
+    path = declared(home, "sum of pay", day, schema=schema, rows=rows)
+    text = path.read_text().replace(f'spend = "{day}"', LONG.format(day=day, year=year))
+    text = text.replace(f'day = "{day}"\n', f'day = "{day}"\nyear = "{year}"\n', 1)
+    path.write_text(text.replace('last = "2026-01-04"', "horizon = 2").replace("windows = [2]\n", ""))
+    return path
+
+
+@pytest.mark.parametrize("spends", [("Concentrated(0.001)", "Concentrated(50)"), ("Pure(0.01)", "Pure(50)")])
+def test_all_horizons_read_in_one_unit_and_on_one_grid(tmp_path, spends):
+    path = without_end(tmp_path, *spends)
+    file = load_file(path)
+    tables = [RunningTable(file, file.tables[0], number) for number in range(5)]
+    assert [len(table.periods) for table in tables] == [2, 4, 8, 16, 32]
+    assert len({(table.grid, table.gauge.unit) for table in tables}) == 1 and tables[0].grid > 1
+
+
+@pytest.mark.audit
+def test_a_sum_goes_on_in_the_next_horizon_on_the_grid_of_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(Noise, "draw", lambda self, law, size=None: np.zeros(size, np.int64))
+    rows = [(person, day, "CH", 2.0**26) for day in range(1, 5) for person in range(5)]  # on the grid
+    publication = sf.Publication.load(without_end(tmp_path, "Concentrated(0.001)", "Concentrated(50)", rows=rows))
+    publication.run(today=date(2026, 1, 5))
+    found = publication.series("total")
+    assert [segment.periods for segment in found.segments] == [2, 4]
+    assert found.totals().values[:, 0].tolist() == [5 * day * 2**26 for day in range(1, 5)]

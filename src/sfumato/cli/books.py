@@ -180,6 +180,9 @@ def warn_if_changed(book: Ledger) -> None:
 
 
 def _described(book: Ledger) -> dict[str, Any]:
+    from sfumato.report.periods import periods_used, units_said
+
+    periods = [one.to_json() for one in periods_used(book)]
     return {
         "place": book.place,
         "head": book.head,
@@ -189,12 +192,14 @@ def _described(book: Ledger) -> dict[str, Any]:
             {"guarantee": book.guarantee_text(reading.rule.limit.on, reading.rule.limit.people), **reading.to_json()}
             for reading in book.readings()
         ],
+        **({"units": list(units_said(book.budget)), "periods": periods} if periods else {}),
         "history": [entry.to_json() for entry in book.history()],
     }
 
 
 def _shown(book: Ledger) -> str:
     from sfumato.ledger.wording import EXPERTS, METER, ROOM
+    from sfumato.report.periods import periods_table, periods_used, units_said, used_said
     from sfumato.report.releases import releases_table
     from sfumato.show import table
 
@@ -203,7 +208,9 @@ def _shown(book: Ledger) -> str:
     for reading in readings:
         kind = "guarantee" if reading.rule.promises else "declared late" if reading.rule.late else "quota"
         rows.append([reading.name, str(reading.rule.limit.bound), kind, f"{reading.percent} %", reading.numbers])
-    drawn = table("Limits", ["on", "limit", "is a", "used", "in numbers"], rows)
+    drawn = [table("Limits", ["on", "limit", "is a", "used", "in numbers"], rows).text()] if rows else []
+    periods = periods_used(book)
+    by_period = [*([""] if rows else []), periods_table(periods).text(), "", *used_said(periods)] if periods else []
     counted = [f"{reading.name}: {reading.experts}" for reading in readings if reading.experts]
     # Ways of counting are nothing to read before something was counted.
     experts = ["", ROOM, f"{EXPERTS} {' '.join(counted)}"] if counted else []
@@ -211,4 +218,7 @@ def _shown(book: Ledger) -> str:
     listed = releases_table(history).text() if history else "Nothing was charged yet."
     end = f"End of the chain: {book.head}"
     talks = [TALKS] if any(entry.event.get("name") == "Conversation" for entry in history) else []
-    return "\n".join([book.guarantee_text(), METER, "", drawn.text(), *experts, "", listed, *talks, "", end])
+    # Where only periods are limited, what they are promised ends with the sentence about a lifetime.
+    whole = [] if periods and book.budget.person is None else [book.guarantee_text()]
+    promised = [*units_said(book.budget), *whole, METER]
+    return "\n".join([*promised, "", *drawn, *by_period, *experts, "", listed, *talks, "", end])

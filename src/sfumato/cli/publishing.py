@@ -61,6 +61,8 @@ def run(
 ) -> None:
     """Release every period that is due and not done, the oldest first; complete what was cut short."""
     publication = _load(file)
+    if sum(one is not None for one in (period, give_up, again)) > 1:
+        raise ParameterError("--period, --give-up and --again each name a period; write one of them.")
     if give_up is not None:
         publication.give_up(give_up)
         emit({"dead": give_up}, lambda: f"{give_up} is dead; what it cost stays spent.", as_json)
@@ -98,6 +100,8 @@ def verify(file: File, as_json: Json = False) -> None:
     found = _load(file).verify()
     record = {"periods": found.periods, "files": found.files, "problems": list(found.problems), "notes": found.notes}
     said = f"{found.periods} periods and {found.files} files are as they were stored."
+    if not found.files:
+        said = "Nothing was published yet, and the ledger is as it was written."
     emit(record, lambda: "\n".join([*(found.problems or (said,)), *found.notes]), as_json)
     if not found:
         raise typer.Exit(CHECK_FAILED)

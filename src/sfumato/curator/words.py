@@ -37,6 +37,9 @@ INSTEAD = guide(
         "budget epsilon left balance": "curator.guarantee() is the limit, curator.remaining() what is left",
         "corr cov corrcoef": "write curator.synthesize(columns=['age', 'hours'], spend=Pure(1)), and read relations "
         "from its rows where the notes say that its error is small",
+        "running running_total cumsum cumulative rolling publish": "what repeats is declared as a publication, which "
+        "keeps its ledger; write sf.Publication.declare({…}, source=…), whose .series('total') runs on "
+        "(docs/publications.md)",
         "synthetic generate fit synth": "write curator.synthesize(spend=Pure(1))",
     }
 )

@@ -64,6 +64,7 @@ def _as_it_was(file: PublicationFile, total: Mapping[str, Any]) -> PublicationFi
         last=date.fromisoformat(total["last"]) if "last" in total else None,
         horizon=total.get("horizon"),
         zone=zone_named(total["zone"]) if "zone" in total else None,
+        lateness=total.get("lateness", 0),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from sfumato.ledger.slots import SlotCharge
 from sfumato.privacy import ADD_REMOVE, Cost, Loss
@@ -64,9 +65,17 @@ def running_charges(
     A slot of several periods costs |C n|² for the periods in it, or of a tree as often as it has periods; a slot that
     is only part of a period costs as if it moved twice as far, because rows are exchanged there and not left out.
     """
+    return list(_running_charges(tuple(units), tuple(periods), totals))
+
+
+@lru_cache(maxsize=16)
+def _running_charges(
+    units: tuple[str, ...], periods: tuple[Slot, ...], totals: RunningTotals | PureTotals
+) -> tuple[SlotCharge, ...]:
+    """Return the same, worked out once: every look at a total compares it with what the ledger was told."""
     if isinstance(totals, (RememberedTotals, RememberedSums)):
         # Only units of which one slot holds all periods go with lists of people: that slot is the whole person.
-        return [_whole_person(unit, periods, totals.loss()) for unit in units]
+        return tuple(_whole_person(unit, periods, totals.loss()) for unit in units)
     found: list[SlotCharge] = []
     for unit in units:
         by_cost: dict[Cost, list[str]] = {}
@@ -77,7 +86,7 @@ def running_charges(
             by_cost.setdefault(cost, []).append(slot.name)
         for cost, names in by_cost.items():
             found.append(SlotCharge(unit, tuple(names), (Loss.flat(cost, relation=ADD_REMOVE),)))
-    return found
+    return tuple(found)
 
 
 def _whole_person(unit: str, periods: Sequence[Slot], loss: Loss) -> SlotCharge:

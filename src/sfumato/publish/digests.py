@@ -29,5 +29,11 @@ class Digests:
             self.book.keep_finished(self._id, content)
 
     @property
+    def knows(self) -> bool:
+        """Whether the ledger has anything of this publication; a new one, or another, has not."""
+        own = f"pub/{self.name}/"
+        return self.book is None or any(one.id.startswith(own) for one in self.book.history())
+
+    @property
     def _id(self) -> str:
         return f"pub/{self.name}/files"

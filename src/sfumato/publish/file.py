@@ -42,15 +42,17 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 _WORDS: Mapping[str, Sequence[str]] = {
     "publication": (
         "name", "schema", "ledger", "source", "stamp", "period", "first", "last", "horizon", "wait", "private", "from",
-        "zone", "engine",
+        "zone", "engine", "lateness",
     ),
     "table": (
         "name", "question", "running", "spend", "every", "hide_below", "round_to", "windows", "target",
-        "periods_per_person", "gap", "keys",
+        "periods_per_person", "gap", "keys", "monotone",
     ),
     "output": ("to", "formats", "licence"),
 }  # fmt: skip
 ENGINES = ("duckdb", "spark")
+DATE = "{date}"
+"""The day of a file, in the path of a source."""
 NO_FILE = "There is no file for {day}: {place}. Put it there; a day on which nothing happened has a file without rows."
 _SECTIONS = ("publication", "limits", "table", "revision", "output", "about")
 
@@ -73,6 +75,8 @@ class TableSpec:
     """In how many periods a person counts, where that is limited."""
     keys: str | None = None
     """The table that finds the groups of a running total, where nobody can list them."""
+    monotone: bool = False
+    """Whether a count that runs on is shown once more as numbers that never fall."""
 
     def as_drawn(self, record: Mapping[str, Any]) -> TableSpec:
         """Return what `to_json` wrote of a running total, shown as this one is."""
@@ -124,6 +128,8 @@ class PublicationFile:
     """Where days begin and end, for stamps that are moments with a zone."""
     engine: str = "duckdb"
     """What reads the files: the exact numbers are the same, so it is no part of the edition."""
+    lateness: int = 0
+    """So many days after a period its rows still arrive, in the files of the days on which they do."""
 
     @property
     def edition(self) -> str:
@@ -137,6 +143,7 @@ class PublicationFile:
             "wait": self.wait,
             "tables": [one.to_json() for one in self.tables],
             **({} if self.zone is None else {"zone": self.zone.key}),
+            **({"lateness": self.lateness} if self.lateness else {}),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -151,6 +158,7 @@ class PublicationFile:
             "first": periods[0].first.isoformat(),
             **(known_end or {"horizon": self.horizon}),
             **({} if self.zone is None else {"zone": self.zone.key}),
+            **({"lateness": self.lateness} if self.lateness else {}),
             "spec": spec.to_json(),
         }
 
@@ -223,23 +231,16 @@ class PublicationFile:
         """Return the days of a slot; `starts` says when they begin where there is a zone."""
         return Span(self.stamp, slot.first, slot.last, starts)
 
-    def source_of(self, slot: Slot) -> str:
-        """Return where the rows of a slot are; a file that is not there is a public fact, and refused here."""
-        paths = self.paths_of(slot)
-        if "{date}" not in self.source:
-            return self.source
-        for place in paths:
-            if not Path(place).exists():
-                day = slot.first + timedelta(days=paths.index(place))
-                raise ParameterError(NO_FILE.format(day=day, place=place))
-        return paths[0] if len(paths) == 1 else self.source.replace("{date}", "*")
-
     def paths_of(self, slot: Slot) -> list[str]:
-        """Return where the rows of a slot are, a path for each day where each has its own."""
-        if "{date}" not in self.source:
+        """Return where the rows of a slot are, a path for each day where each has its own.
+
+        Where rows arrive late these are the days on which they may have, of a second look also those up to it.
+        """
+        if DATE not in self.source:
             return [self.source]
-        days = [slot.first + timedelta(days=place) for place in range((slot.last - slot.first).days + 1)]
-        return [self.source.replace("{date}", day.isoformat()) for day in days]
+        looks = {one.name: one.after for one in self.revisions} if self.lateness else {}
+        days = (slot.last - slot.first).days + 1 + looks.get(slot.revision, self.lateness)
+        return [self.source.replace(DATE, str(slot.first + timedelta(days=place))) for place in range(days)]
 
 
 def load_file(path: str | Path) -> PublicationFile:
@@ -287,9 +288,11 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
         str(output.get("licence", "")), {str(key): str(said) for key, said in record.get("about", {}).items()},
         read_revisions(record.get("revision", {}), tables, read_days(about.get("wait", "0 days"))),
         zone_named(str(about["zone"])) if "zone" in about else None, str(about.get("engine", ENGINES[0])),
+        read_days(about.get("lateness", "0 days"), "lateness"),
     )  # fmt: skip
     Span(found.stamp, first, last or first).check(schema)
     _check_engine(found)
+    _check_lateness(found)
     _check_memory(found)
     _check_keys(found)
     return found
@@ -334,8 +337,17 @@ def _table(given: Mapping[str, Any], period: str) -> TableSpec:
         None if "hide_below" not in given else read_positive(given["hide_below"], "hide_below"),
         None if "round_to" not in given else read_positive(given["round_to"], "round_to"),
         windows, None if target == "running" else read_positive(target, "target"), rule,
-        None if "keys" not in given else str(given["keys"]),
+        None if "keys" not in given else str(given["keys"]), _monotone(given, name),
     )  # fmt: skip
+
+
+def _monotone(given: Mapping[str, Any], name: str) -> bool:
+    said = given.get("monotone", False)
+    if not isinstance(said, bool):
+        raise ParameterError(f"monotone of {name!r} is true or false, not {said!r}; write monotone = true.")
+    if said and "running" not in given:
+        raise ParameterError(f"monotone is for counts that run on; leave it out of the table {name!r}.")
+    return said
 
 
 def _rule(given: Mapping[str, Any], name: str) -> Rule | None:
@@ -367,6 +379,19 @@ def _check_engine(file: PublicationFile) -> None:
         raise ParameterError(
             "Lists of people lie in memory here, so periods_per_person goes with files that are read next to this "
             "process; leave engine = 'spark' out, or periods_per_person."
+        )
+
+
+def _check_lateness(file: PublicationFile) -> None:
+    if file.lateness and DATE not in file.source:
+        raise ParameterError(
+            "lateness says in which days' files the rows of a period arrive, and here all rows are in one source; "
+            "leave it out, and write wait = '7 days', say."
+        )
+    if file.lateness > file.wait:
+        raise ParameterError(
+            f"Rows arrive up to {file.lateness} days late, and a {file.period} is read {file.wait} days after its end; "
+            f"write wait = '{file.lateness} days'."
         )
 
 

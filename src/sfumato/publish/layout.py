@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
@@ -25,6 +25,7 @@ from sfumato.errors import ParameterError
 from sfumato.noise import Noise
 from sfumato.publish.begun import Begun
 from sfumato.publish.calendar import Slot
+from sfumato.publish.counted import counted
 from sfumato.publish.digests import Digests
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.means import MeanSeries
@@ -59,6 +60,8 @@ class Layout:
     digests: Digests = field(default_factory=Digests)
     begun: Mapping[str, Begun] = field(default_factory=dict)
     """Running totals by table, as they were begun."""
+    said_before: tuple[str, ...] = ()
+    """The promise in the words of earlier versions, which stand in files that were published then."""
 
     @property
     def home(self) -> Path:
@@ -95,8 +98,8 @@ class Layout:
     def _kept(self) -> dict[str, Resource]:
         """Return what is known of files that were written; of earlier versions, what they listed or left."""
         kept = self.digests.load()
-        if kept is not None:
-            return dict(kept)
+        if kept is not None or not self.digests.knows:
+            return dict(kept or {})
         found = {name: resource_of(name, (self.home / name).read_bytes()) for name in self._there()}
         try:
             listed = json.loads((self.home / "datapackage.json").read_bytes())["resources"]
@@ -140,7 +143,8 @@ class Layout:
         kept = self._kept()
         found += self._changed({path: one for path, one in kept.items() if path not in stored})
         found += [
-            f"{path} is no file that was published; remove it."
+            f"{path} is no file that was published, as far as this ledger knows: if it is an older copy or another "
+            "one, put the newest back; otherwise remove the file."
             for path in sorted(self._there())
             if path not in kept and path not in stored
         ]
@@ -149,7 +153,7 @@ class Layout:
         if self.released or self.home.exists():  # before the first run nothing speaks of anything
             said = "is not what is written from what was stored; run sfumato publish run, which writes it again."
             found += self._unlike(whole, said)
-        return found, len({*self._there(), *whole})
+        return found, len({*self._there(), *(whole if self.home.exists() else ())})
 
     def _as_found(self, now: dict[str, bytes], before: Mapping[str, bytes]) -> dict[str, bytes]:
         """Return files as they are written now, and those as earlier versions wrote them that stand there like that."""
@@ -220,7 +224,7 @@ class Layout:
                 "period": slot.name,
                 "first_day": slot.first.isoformat(),
                 "last_day": slot.last.isoformat(),
-                "promise": list(self.promise),
+                "promise": list(self.promise if marked else self.said_before or self.promise),
                 "note": self.note,
                 "tables": {name: _record(answer) for name, answer in answers.items()},
             }
@@ -295,7 +299,8 @@ def table_of(answer: Answer) -> Frame:
     Their coins are public and the same every time: they say nothing that the released model does not.
     """
     if getattr(answer.question, "kind", "") in PLAIN:
-        return answer.frame  # known to be a table, so it is not worked out twice
+        found = counted(answer)
+        return answer.frame if found is None else found  # known to be a table, so it is not worked out twice
     value = answer.value
     if hasattr(value, "sample"):
         rows = value.sample(max(1, round(value.total)), Noise(insecure_seed=0))
@@ -309,12 +314,21 @@ def table_of(answer: Answer) -> Frame:
 
 
 def published_frame(answer: Answer, spec: TableSpec) -> Frame:
-    """Return a table as it is published: values with their intervals, small ones left out and rounded if asked for.
+    """Return a table as it is published, its columns named for programs."""
+    frame = shown_frame(answer, spec)
+    if _made_up_rows(answer, frame):
+        return frame
+    unknown: Any = {_column(name): marks for name, marks in frame.unknown.items()}
+    return Frame(frame.keys, {_column(name): cells for name, cells in frame.columns.items()}, unknown=unknown)
+
+
+def shown_frame(answer: Answer, spec: TableSpec) -> Frame:
+    """Return a table as people read it: values with their intervals, small ones left out and rounded if asked for.
 
     Both are functions of what was released, for readability and not for privacy.
     """
     frame = table_of(answer)
-    if not frame.keys and getattr(answer.question, "kind", "") not in PLAIN and hasattr(answer.value, "sample"):
+    if _made_up_rows(answer, frame):
         return frame
     columns = {name: list(cells) for name, cells in frame.columns.items()}
     values = [name for name in columns if name not in frame.keys]
@@ -333,8 +347,13 @@ def published_frame(answer: Answer, spec: TableSpec) -> Frame:
     if spec.round_to is not None:
         for name in values:
             columns[name] = [_rounded(cell, spec.round_to, name) for cell in columns[name]]
-    unknown: Any = {_column(name): tuple(cells) for name, cells in marks.items()}
-    return Frame(frame.keys, {_column(name): tuple(cells) for name, cells in columns.items()}, unknown=unknown)
+    unknown: Any = {name: tuple(cells) for name, cells in marks.items()}
+    return Frame(frame.keys, {name: tuple(cells) for name, cells in columns.items()}, unknown=unknown)
+
+
+def _made_up_rows(answer: Answer, frame: Frame) -> bool:
+    """Tell whether a table has rows that a model made up, and no numbers with intervals."""
+    return not frame.keys and getattr(answer.question, "kind", "") not in PLAIN and hasattr(answer.value, "sample")
 
 
 def _column(name: str) -> str:
@@ -364,18 +383,35 @@ def series_frame(series: Series | MeanSeries, spec: TableSpec, keys: tuple[str, 
         if isinstance(series, MeanSeries):
             marks |= {f"mean_last_{width}": series.unknown(width) for width in spec.windows}
     ends = {name: _ends_of(found) for name, found in shapes.items()}
+    if spec.monotone and isinstance(series, Series):
+        ends["total_monotone"] = {"": series.monotone()}
     for place, period in enumerate(series.periods):
         for number, cell in enumerate(series.keys):
             columns["period"].append(period)
             for name, value in zip(keys, cell, strict=True):
                 columns[name].append(value.isoformat() if isinstance(value, date) else value)
-            for name in shapes:
-                for ending, numbers in ends[name].items():
+            for name, made in ends.items():
+                for ending, numbers in made.items():
                     # Values are rounded as Python does and ends as numpy does: stored files are compared byte by byte.
                     cell_value = numbers[place, number] if ending else float(numbers[place, number])
                     columns.setdefault(name + ending, []).append(round(cell_value, places))
-    unknown = {name: tuple(bool(mark) for row in found for mark in row) for name, found in marks.items()}
+    told = {name: [bool(mark) for row in found for mark in row] for name, found in marks.items()}
+    for name, numbers in ends.items():
+        _readable(columns, [name + ending for ending in numbers], spec, told.get(name, []))
+    unknown: Any = {name: tuple(cells) for name, cells in told.items()}
     return Frame(("period", *keys), {name: tuple(cells) for name, cells in columns.items()}, unknown=unknown)
+
+
+def _readable(columns: dict[str, list[Any]], names: Sequence[str], spec: TableSpec, marks: list[Any]) -> None:
+    """Leave small values out, with their ends and marks, and round the others, where the file asks for it."""
+    if spec.hide_below is not None:
+        hidden = [cell < spec.hide_below for cell in columns[names[0]]]
+        marks[:] = [None if out else mark for mark, out in zip(marks, hidden, strict=True)] if marks else []
+        for name in names:
+            columns[name] = [None if out else cell for cell, out in zip(columns[name], hidden, strict=True)]
+    if spec.round_to is not None:
+        for name in names:
+            columns[name] = [_rounded(cell, spec.round_to, name) for cell in columns[name]]
 
 
 def _ends_of(found: Estimates) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.file import TableSpec
 from sfumato.publish.means import MeanSeries
-from sfumato.publish.series import PLACES, Series
+from sfumato.publish.series import NEVER_FALLS, PLACES, Series
 from sfumato.questions import Count, GroupBy, Mean, Sum
 from sfumato.table.gauge import Gauge
 from sfumato.table.measure import Occurring, Totals
@@ -127,6 +127,8 @@ def measured(spec: TableSpec, schema: Schema) -> Measured:
     if isinstance(question, GroupBy):
         keys, aggregates = question.by, question.aggregates
     adds = len(aggregates) == 1 and type(aggregates[0]) in (Count, Sum, Mean)
+    if spec.monotone and adds and type(aggregates[0]) is not Count:
+        raise ParameterError(f"{NEVER_FALLS} Leave monotone out of the table {spec.name!r}.")
     if spec.keys is not None and adds and keys:
         parts = tuple(term.part for term in aggregates[0].terms(schema))
         return Measured(schema, aggregates[0], Occurring(keys, parts, read_where(where, schema)))

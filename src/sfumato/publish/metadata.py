@@ -76,6 +76,11 @@ def _ends(spec: TableSpec) -> str:
     said = f"{spec.phrase}. low and high are ends of 95 % intervals for each row, of the noise of privacy alone."
     if spec.running:
         said += f" Those with 'all' hold for all {'periods of a group' if spec.keys else 'rows'} at once."
+    if spec.monotone:
+        said += (
+            " total_monotone is the nearest curve to total that never falls, for readability: it has no interval, "
+            "and earlier values of it may move with later periods."
+        )
     if spec.hide_below is not None:
         said += f" Values below {spec.hide_below} as published are left out, for readability and not for privacy."
     if spec.round_to is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 
 from sfumato.answer import Answer, Frame
@@ -12,6 +13,7 @@ from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.metadata import revisions_said
 from sfumato.publish.series import NEIGHBOURS, Series
+from sfumato.show import Table
 from sfumato.show.pages import Shown, html
 
 DRAWN = 6
@@ -51,7 +53,7 @@ def page(
     begun: Collection[Begun] = (),
 ) -> str:
     """Return the whole page as one HTML text that loads nothing from anywhere."""
-    from sfumato.publish.layout import published_frame
+    from sfumato.publish.layout import shown_frame
 
     specs, totals = {spec.name: spec for spec in file.tables}, {one.spec.name: one for one in begun}
     sections = [html("What is promised", [_Text(note, *promise, _late(file))])]
@@ -61,10 +63,10 @@ def page(
         sections.append(html(f"{name}: {total.spec.phrase}, running", [*drawn, *said]))
     for slot, answers in newest:
         for name, answer in answers.items():
-            shown = published_frame(answer, specs[name])
-            sections.append(
-                html(f"{name}, {slot.name}{_look(slot)}", [_table(shown), _Text(*_readability(specs[name], shown))])
-            )
+            shown = shown_frame(answer, specs[name])
+            rows, more = _table(shown, specs[name])
+            below = _Text(more, *_readability(specs[name], shown))
+            sections.append(html(f"{name}, {slot.name}{_look(slot)}", [rows, below]))
     links = [f"latest/{spec.name}.csv" for spec in file.anew()] + [f"{spec.name}.csv" for spec in file.running()]
     listed = [link for link in links if "csv" in file.formats] + ["datapackage.json", "registry.yaml"]
     sections.append(html("Files", [_Links(listed)]))
@@ -82,9 +84,22 @@ def _drawn(series: Series | MeanSeries) -> list[Shown]:
     return [*pictures, _Text(NEIGHBOURS)]
 
 
-def _table(frame: Frame) -> Shown:
-    shown, _ = frame.shown()
-    return shown.table()
+def _table(frame: Frame, spec: TableSpec) -> tuple[Table, str]:
+    """Return the first rows with intervals beside their numbers, as many digits as these leave certain."""
+    shown, more = frame.shown()
+    if spec.hide_below is None:
+        return shown.table(), more
+    hidden = {
+        name: tuple(_left_out(name, spec) if cell is None else cell for cell in cells)
+        for name, cells in shown.columns.items()
+        if name not in frame.keys
+    }
+    drawn = replace(shown, columns={**shown.columns, **hidden}).table()
+    return replace(drawn, rows=tuple(tuple("" if cell == " to " else cell for cell in row) for row in drawn.rows)), more
+
+
+def _left_out(name: str, spec: TableSpec) -> str:
+    return "" if name in ("low", "high") or name.endswith((", low", ", high")) else f"below {spec.hide_below}"
 
 
 def _readability(spec: TableSpec, frame: Frame) -> list[str]:
@@ -95,7 +110,9 @@ def _readability(spec: TableSpec, frame: Frame) -> list[str]:
             "In the files the column that ends in known says so."
         )
     if spec.hide_below is not None:
-        found.append(f"Empty: below {spec.hide_below} as published. This is for readability, not for privacy.")
+        found.append(
+            f"What is published as a number below {spec.hide_below} is left out, for readability and not for privacy."
+        )
     return found
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
@@ -30,8 +30,9 @@ from sfumato.publish.layout import Layout
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.period_tables import PeriodTables
 from sfumato.publish.planned import PublicationPlan
+from sfumato.publish.reading import read_day, shown
 from sfumato.publish.series import Series
-from sfumato.publish.sources import Rows, source_of
+from sfumato.publish.sources import Rows, gathered, source_of
 from sfumato.publish.states import OTHER_BEGUN, Period, Seen, State, Verified, following, newest, seen_of
 from sfumato.publish.total import RunningTable
 from sfumato.publish.words import promise
@@ -40,6 +41,12 @@ from sfumato.table.data import Table, open_table
 
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 """Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
+ANOTHER_LEDGER = (
+    "{place} was published, and the ledger {ledger} knows nothing of it: it is an older copy, or another one, and what "
+    "was spent is missing there. Put the newest back. If nothing in {home} was ever published, remove that directory."
+)
+Lend = Callable[[], AbstractContextManager[Table]]
+"""What hands over the rows of a period."""
 UNFINISHED = ("reserved", "started")
 """How a request stands that was paid for and has no answer."""
 
@@ -91,10 +98,15 @@ class Publication:
         ) as book:
             yield book
 
-    def words(self, *, planned: bool = False) -> list[str]:
-        """Return the promise in sentences, as it stands on every page; `planned`, of the periods that were declared."""
+    def words(self, *, planned: bool = False, earlier: bool = False) -> list[str]:
+        """Return the promise in sentences, as it stands on every page; `planned`, of the periods that were declared.
+
+        `earlier` gives the words of earlier versions, which stand in files that were published then.
+        """
         single = not self.file.running() and all(one.every == self.file.period for one in self.file.tables)
-        return promise(self.file.budget, self.file.period, single, self.file.reach if planned else None)
+        return promise(
+            self.file.budget, self.file.period, single, self.file.reach if planned else None, earlier=earlier
+        )
 
     @cached_property
     def _units(self) -> list[str]:
@@ -141,22 +153,36 @@ class Publication:
             wanted = [slot for slot in self._due(today) if period in (None, slot.issue)]
             if period is not None and not wanted:
                 raise ParameterError(f"{period!r} is no period that is due; see sfumato publish status.")
-            seen = seen_of(self.file, book)
             if again:
                 return [self._anew(book, slot) for slot in self._dead(book, wanted, period)]
-            found = {slot: self._state(book, seen, slot) for slot in wanted}
-            if period is not None and set(found.values()) == {"begun under another edition"}:
-                raise LedgerError(OTHER_BEGUN.format(name=period))
-            done = [slot for slot in wanted if found[slot] in ("due", "begun")]
-            try:
-                for slot in done:
-                    self._run_slot(book, slot)
-            except SfumatoError:
-                self._write(book)  # what was released before stands, whatever stopped the rest
-                raise
-            self._write(book)
             seen = seen_of(self.file, book)
-            return [self._period(book, seen, slot) for slot in done]
+            if period is not None and self._state(book, seen, wanted[0]) == "begun under another edition":
+                raise LedgerError(OTHER_BEGUN.format(name=period))
+            return self._complete(book, seen, wanted)
+
+    def _complete(self, book: Ledger, seen: Seen, wanted: Sequence[Slot]) -> list[Period]:
+        """Release what is due or begun of some periods, and write all files once."""
+        due = [slot for slot in wanted if self._state(book, seen, slot) in ("due", "begun")]
+        self._require_own(seen, due)
+        try:
+            for slot in due:
+                self._run_slot(book, slot)
+        except SfumatoError:
+            self._write(book)  # what was released before stands, whatever stopped the rest
+            raise
+        self._write(book)
+        seen = seen_of(self.file, book)
+        return [self._period(book, seen, slot) for slot in due]
+
+    def _require_own(self, seen: Seen, due: Sequence[Slot]) -> None:
+        """Refuse to release anew what was published by a ledger that this one knows nothing of: an older copy, say."""
+        home = self.file.to / self.file.name
+        own = {self._id(slot.issue): f"{slot.path}/{one.name}" for slot in due for one in self.file.listed(slot)}
+        own |= {RunningTable(self.file, spec).id: spec.name for spec in self.file.running()} if due else {}
+        for request, path in own.items():
+            for place in [home / f"{path}.{kind}" for kind in ("csv", "parquet")]:
+                if request not in seen.entries and place.exists():
+                    raise LedgerError(ANOTHER_LEDGER.format(place=place, ledger=shown(self.file.ledger), home=home))
 
     def _dead(self, book: Ledger, wanted: Sequence[Slot], period: str | None) -> Sequence[Slot]:
         """Return the period that may be charged anew; one that is not dead is refused."""
@@ -168,23 +194,29 @@ class Publication:
     def _anew(self, book: Ledger, slot: Slot) -> Period:
         listed, source = self.file.listed(slot), self._source(slot)
         self._begins(book, slot)
-        self._release(book, slot, listed, source, again=True)
+        with self._lent(source, slot) as lend:
+            self._release(book, slot, listed, lend, again=True)
         self._write(book)
         return self._period(book, seen_of(self.file, book), slot)
 
     def backfill(self, first: str, last: str, today: date | None = None) -> list[Period]:
         """Release the periods that are due between two days; running totals go on in their order."""
-        start, end = date.fromisoformat(first), date.fromisoformat(last)
-        found: list[Period] = []
-        for slot in self._due(today):
-            if start <= slot.first and slot.last <= end:
-                found += self.run(slot.issue, today)
-        return found
+        start, end = read_day(first, "from"), read_day(last, "to")
+        if end < start:
+            raise ParameterError(f"to = {end} is before from = {start}; write the earlier day first.")
+        with self._alone(), self._ledger() as book:
+            self._sweep(book)
+            wanted = [slot for slot in self._due(today) if start <= slot.first and slot.last <= end]
+            return self._complete(book, seen_of(self.file, book), wanted)
 
     def give_up(self, period: str) -> None:
         """Mark a period that was begun and cannot be completed as dead: what it cost stays spent."""
         with self._alone(), self._ledger() as book:
-            book.fail(newest(book.entry, self._id(period))[0])
+            request, entry = newest(book.entry, self._id(period))
+            if entry is None or entry.state not in UNFINISHED:
+                state = "was begun" if entry is None else "waits to be finished"
+                raise ParameterError(f"{period!r} is no period that {state}; see sfumato publish status.")
+            book.fail(request)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -231,13 +263,29 @@ class Publication:
         listed = self.file.listed(slot)
         source = self._source(slot)  # a missing file is said before anything is reserved
         self._begins(book, slot)
-        if listed:
-            self._release(book, slot, listed, source)
-        if slot.unit != self.file.period or slot.revision:
-            return
-        for begun in self._begun(book):
-            if not begun.stopped:
-                self._step(book, begun.spec, slot, source)
+        with self._lent(source, slot) as lend:
+            if listed:
+                self._release(book, slot, listed, lend)
+            if slot.unit != self.file.period or slot.revision:
+                return
+            for begun in self._begun(book):
+                if not begun.stopped:
+                    # Lists of people leave rows out of what they read, so they read by themselves.
+                    alone = begun.spec.rule is not None
+                    self._step(book, begun.spec, slot, partial(self._open, source, slot) if alone else lend)
+
+    @contextmanager
+    def _lent(self, source: Any, slot: Slot) -> Iterator[Lend]:
+        """Open a period when its rows are first wanted, for all that is asked of it, and close it at the end."""
+        with ExitStack() as opened:
+            found: list[Table] = []
+
+            def lend() -> AbstractContextManager[Table]:
+                if not found:
+                    found.append(opened.enter_context(self._open(source, slot)))
+                return nullcontext(found[0])
+
+            yield lend
 
     def _source(self, slot: Slot) -> Any:
         return source_of(self.file, slot, self._rows)
@@ -247,7 +295,7 @@ class Publication:
         if self.file.zone is not None:
             self._starts[slot.unit, slot.name] = starts_of(book, self.file.name, self.file.zone, slot)
 
-    def _step(self, book: Ledger, spec: TableSpec, slot: Slot, source: Any) -> None:
+    def _step(self, book: Ledger, spec: TableSpec, slot: Slot, rows: Lend) -> None:
         """Take the step of a running total, and before it those of periods that only an earlier edition published.
 
         All of them were charged when the total was begun.
@@ -261,7 +309,7 @@ class Publication:
             self._begins(book, coming)
             table.step(book, coming, partial(self._open, place, coming))
         if table is not None and slot.name in {one.name for one in table.periods}:
-            table.step(book, slot, partial(self._open, source, slot))
+            table.step(book, slot, rows)
 
     def _found(self, book: Ledger, spec: TableSpec, slot: Slot) -> Sequence[tuple[Any, ...]]:
         """Return which groups of a running total were found in a period: what its table released, and nothing else."""
@@ -269,7 +317,7 @@ class Publication:
         return () if answer is None else answer.released.cells
 
     def _release(
-        self, book: Ledger, slot: Slot, listed: Sequence[TableSpec], source: Any, *, again: bool = False
+        self, book: Ledger, slot: Slot, listed: Sequence[TableSpec], rows: Lend, *, again: bool = False
     ) -> None:
         request, entry = newest(book.entry, self._id(slot.issue))
         if again:
@@ -282,7 +330,7 @@ class Publication:
         if any(question.kind not in TABLES for question in asked.questions):
             rehearsed(self.file, self._tables, book)
         losses, snapshot = self._tables.losses(asked, listed), self._snapshot(slot)
-        with self._open(source, slot) as table:
+        with rows() as table:
             self._check(asked, table)
             book.run_sealed(
                 request,
@@ -299,9 +347,12 @@ class Publication:
             asked.check(table)
             self._checked.append(found)
 
-    def _open(self, source: Any, slot: Slot) -> Table:
+    @contextmanager
+    def _open(self, source: Any, slot: Slot) -> Iterator[Table]:
         span = self.file.span(slot, self._starts.get((slot.unit, slot.name), ()))
-        return open_table(source, self.file.schema, snapshot=self._snapshot(slot), span=span)
+        snapshot = self._snapshot(slot)
+        with gathered(source) as place, open_table(place, self.file.schema, snapshot=snapshot, span=span) as table:
+            yield table
 
     # What became of it
 
@@ -432,7 +483,8 @@ class Publication:
             name: running_series(one.file, one.spec, book, self._short()) for name, one in begun.items() if one.readable
         }
         digests = Digests(book, self.file.name)
-        return Layout(self.file, tuple(self.words()), released, running, note, digests, begun)
+        words, before = tuple(self.words()), tuple(self.words(earlier=True))
+        return Layout(self.file, words, released, running, note, digests, begun, before)
 
     def _write(self, book: Ledger, note: str = "") -> None:
         self._layout(book, note).write()
@@ -464,5 +516,7 @@ class _MadeUp(Publication):
     def _source(self, slot: Slot) -> Any:
         return ""
 
-    def _open(self, source: Any, slot: Slot) -> Table:
-        return super()._open(made_up(self.file, slot), slot)
+    @contextmanager
+    def _open(self, source: Any, slot: Slot) -> Iterator[Table]:
+        with super()._open(made_up(self.file, slot), slot) as table:
+            yield table

@@ -67,6 +67,15 @@ def read_formats(words: Any) -> tuple[str, ...]:
     return tuple(words)
 
 
+def shown(place: str) -> str:
+    """Return where a ledger is as it may be shown: the address of a server can hold a password.
+
+    >>> shown("visits.ledger"), shown("postgresql://me:secret@host/db")
+    ("'visits.ledger'", 'in the database')
+    """
+    return "in the database" if "://" in place else repr(place)
+
+
 def beside(home: Path, place: str) -> str:
     """Return a path as it is seen from the file."""
     return place if "://" in place else str(home / place)

@@ -53,7 +53,7 @@ class RunningTotals(Interaction):
     variance: int
     moves: Sensitivity
 
-    @property
+    @cached_property
     def law(self) -> RoundedNormal:
         """The noise of every entry."""
         return RoundedNormal(Fraction(self.variance))

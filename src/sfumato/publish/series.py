@@ -13,6 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.publish.segments import OUTWARD, Horizon
 from sfumato.show.drawing import FAINT, INK, MEASURE, Drawing, blank, quiet
+from sfumato.show.views import key_text, readable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 PLACES = 3
 """Estimates are rounded to thousandths of a row."""
 NEIGHBOURS = "Neighbouring periods share noise: use a window to read changes."
+
+NEVER_FALLS = "Only a count of rows surely never falls while it runs on, so only that has a curve that never does."
+"""What is said where somebody asks for such a curve of a sum or of a mean."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,23 @@ class Series:
         if len(self.segments) > 1:
             raise ParameterError("Windows across two horizons are not built; take the difference by between().")
         return self._estimates(width, confidence)
+
+    def monotone(self) -> NDArray[np.float64]:
+        """Return the totals of a count as numbers that never fall nor lie below zero: the nearest such ones, by key.
+
+        Worked out from what was released, so it is free. They have no intervals of their own: where all totals lie
+        within their band, each of these is off by at most the widest half of it, `totals().band.max()`, because a
+        nearest curve that never falls brings no two curves further apart. Earlier ones may move with later periods.
+        """
+        import numpy as np
+        from scipy.optimize import isotonic_regression
+
+        if self.what != "rows":
+            raise ParameterError(f"{NEVER_FALLS} Write series.totals().")
+        found = self.totals().values
+        fitted = [isotonic_regression(found[:, key]).x for key in range(found.shape[1] if len(found) else 0)]
+        curve: NDArray[np.float64] = np.maximum(np.array(fitted, float).T.reshape(found.shape), 0.0)
+        return curve
 
     def between(self, first: str, last: str, confidence: Number = 0.95) -> tuple[NDArray[Any], float]:
         """Return what was added after one period up to another, by key, and the half-width that covers one key."""
@@ -174,14 +195,31 @@ def chart(series: Series, found: Estimates, key: int, window: int | None) -> Ser
     """Return the picture of one key."""
     if not series.periods:
         raise ParameterError("Nothing of this series is released yet; run the first period.")
-    name = ", ".join(map(str, series.keys[key])) or "all"
+    name = ", ".join(map(key_text, series.keys[key])) or "all"
     values = found.values[:, key]
     span = "since the start" if window is None else f"of the last {window} periods"
     what = "totals" if series.what == "rows" else series.what
     widest = max(found.band if found.ends is None else found.band[:, key])
-    title = f"{name}: {what} {span}, first {values[0]:g}, last {values[-1]:g}, within {widest:.3g} everywhere at once"
+    first, last = (_certain(float(value), 2 * float(widest)) for value in (values[0], values[-1]))
+    title = f"{name}: {what} {span}, first {first}, last {last}, within {_outward(float(widest))} everywhere at once"
     ends = (found.low[:, key], found.high[:, key], found.all_low[:, key], found.all_high[:, key])
     return SeriesChart(title, series.periods, tuple(values), tuple(map(tuple, ends)), series.promise, series.what)
+
+
+def _certain(value: float, width: float) -> str:
+    """Return a number with as many digits as its width leaves certain; what rounds to nothing has no sign."""
+    said = readable(value, width)
+    return said.removeprefix("-") if not said.strip("-0.") else said
+
+
+def _outward(width: float) -> str:
+    """Return a width for people, of two digits and never too small.
+
+    >>> _outward(8.0445), _outward(231.2), _outward(0.0125)
+    ('8.1', '240', '0.013')
+    """
+    grain = 10.0 ** (math.floor(math.log10(width)) - 1) if 0 < width < math.inf else 1.0
+    return readable(round(math.ceil(width / grain) * grain, 12))
 
 
 def risk(confidence: Number) -> float:

@@ -2,23 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import date
+import glob
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 from sfumato.errors import ParameterError
 from sfumato.publish.calendar import Slot
-from sfumato.publish.file import NO_FILE, PublicationFile
+from sfumato.publish.file import DATE, NO_FILE, PublicationFile
 
 Rows = Callable[[date, date], Any]
 """What hands over the rows from a day to another, as anything that can be asked; also others, which are left out."""
+
+
+@dataclass(frozen=True)
+class FilesOfDays:
+    """The files of several days, and the path in which {date} stands for each."""
+
+    source: str
+    paths: tuple[str, ...]
 
 
 def source_of(file: PublicationFile, slot: Slot, rows: Rows | None = None) -> Any:
     """Return the rows of a slot; what is not there is a public fact, and said before anything is reserved."""
     if rows is not None:
         return rows(slot.first, slot.last)
-    return spark_frame(file, slot) if file.engine == "spark" else file.source_of(slot)
+    return spark_frame(file, slot) if file.engine == "spark" else files_of(file, slot)
+
+
+def files_of(file: PublicationFile, slot: Slot) -> str | FilesOfDays:
+    """Return the file of a slot, or those of its days."""
+    paths = file.paths_of(slot)
+    if DATE not in file.source:
+        return file.source
+    for place, path in enumerate(paths):
+        if not Path(path).exists():
+            raise ParameterError(NO_FILE.format(day=slot.first + timedelta(days=place), place=path))
+    return paths[0] if len(paths) == 1 else FilesOfDays(file.source, tuple(paths))
+
+
+@contextmanager
+def gathered(source: Any) -> Iterator[Any]:
+    """Hand over something that can be opened: of several files a pattern that these and no others match.
+
+    A pattern in the directory itself would match the files of all days. Folders keep their names from the first on that
+    has a date or a sign of equality, because a name such as country=CH is a column.
+    """
+    if not isinstance(source, FilesOfDays):
+        yield source
+        return
+    parts = Path(source.source).parts
+    first = next(place for place, part in enumerate(parts) if DATE in part or "=" in part)
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as place:
+        for path in source.paths:
+            link = Path(place, *Path(path).parts[first:])
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(Path(path).resolve())
+        below = [glob.escape(part).replace(DATE, "*") for part in parts[first:]]
+        folders = ["**", "*.parquet"] if Path(source.paths[0]).is_dir() else []
+        yield str(Path(glob.escape(place), *below, *folders))
 
 
 def spark_frame(file: PublicationFile, slot: Slot) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -286,7 +287,7 @@ class RunningTable:
         state = {"periods": [], "read": [], "released": []} if standing.state is None else json.loads(standing.state)
         return state["periods"], state["read"], state["released"]
 
-    def step(self, book: Ledger, slot: Slot, table: Callable[[], Table]) -> None:
+    def step(self, book: Ledger, slot: Slot, table: Callable[[], AbstractContextManager[Table]]) -> None:
         """Release one period, unless it was; periods come in their order."""
         steps = self.open(book)
         for _ in range(ATTEMPTS):
@@ -306,7 +307,12 @@ class RunningTable:
         raise Unfinished(f"Other runners were always first for {slot.name} of {self.spec.name!r}; run again.")
 
     def _advance(
-        self, book: Ledger, steps: Stepwise, standing: Standing, slot: Slot, table: Callable[[], Table]
+        self,
+        book: Ledger,
+        steps: Stepwise,
+        standing: Standing,
+        slot: Slot,
+        table: Callable[[], AbstractContextManager[Table]],
     ) -> None:
         done, read, released = self._state(standing)
         seal = standing.seal
@@ -408,7 +414,7 @@ class RunningTable:
         found = [unpack(content[SALT:], self.file.schema) for content in kept if content is not None]
         return Lists(found[0][-1].tobytes() if found else new_key(), (part[-2] for part in found))
 
-    def _read(self, slot: Slot, table: Callable[[], Table], lists: Lists | None) -> bytes:
+    def _read(self, slot: Slot, table: Callable[[], AbstractContextManager[Table]], lists: Lists | None) -> bytes:
         """Return what is frozen: the totals and the groups that were found, and who counted with the key of names."""
         import numpy as np
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sfumato.ledger.budget import Budget
 from sfumato.privacy import Bound, Concentrated
 from sfumato.privacy.implied import bound_for_group
-from sfumato.privacy.spoken import said
+from sfumato.privacy.spoken import HIDDEN, odds, said
 
 NO_LIFETIME = (
     "There is no bound over a lifetime: protection fades with every further {unit} on which a person appears. Habits "
@@ -25,19 +25,24 @@ class Reach(NamedTuple):
     ends: bool
 
 
-def promise(budget: Budget, period: str, single: bool, reach: Callable[[str], Reach | None] | None = None) -> list[str]:
+def promise(
+    budget: Budget,
+    period: str,
+    single: bool,
+    reach: Callable[[str], Reach | None] | None = None,
+    *,
+    earlier: bool = False,
+) -> list[str]:
     """Return the sentences that stand on every page; `single` says that every release reads one slot of the unit.
 
     `reach` says how many slots of a unit were declared, so that nothing is said of a year where there are ten days.
+    `earlier` gives the words of earlier versions, who spoke of protection where a limit hides nothing: files that were
+    published with them stay as they are.
     """
     found = []
     for number, (unit, bound) in enumerate(budget.units):
         if number == 0:
-            found.append(
-                f"Each person is protected for each {unit} on its own: what is published would hardly differ if "
-                f"everything that one person did in one {unit} were left out. Whoever guesses whether you were there "
-                f"in a given {unit}, 50:50 before, is right {said(bound)} of the time after."
-            )
+            found.append(_first(unit, bound, earlier))
             found.append(_over_time(unit, bound, single, None if reach is None else reach(unit)))
         else:
             found.append(f"Over each {unit}: {said(bound)}.")
@@ -52,6 +57,19 @@ def promise(budget: Budget, period: str, single: bool, reach: Callable[[str], Re
             f"{unit} counts as two."
         )
     return found
+
+
+def _first(unit: str, bound: Bound, earlier: bool) -> str:
+    if odds(bound) >= HIDDEN and not earlier:
+        return (
+            f"The limit holds for each {unit} of each person on its own, and it is so large that it hides next to "
+            f"nothing: whether you were there in a given {unit} is {said(bound)}."
+        )
+    return (
+        f"Each person is protected for each {unit} on its own: what is published would hardly differ if everything "
+        f"that one person did in one {unit} were left out. Whoever guesses whether you were there in a given {unit}, "
+        f"50:50 before, is right {said(bound)} of the time after."
+    )
 
 
 def several(bound: Bound, count: int, single: bool) -> Bound | None:

@@ -10,7 +10,7 @@ from sfumato.report.evidence import ABOUT, COMPOSITION
 from sfumato.report.page import STYLE, paragraph, scrolled, whole_page
 from sfumato.report.releases import releases_table
 from sfumato.report.review import NEIGHBOURS
-from sfumato.report.text import guarantee_table, headline
+from sfumato.report.text import guarantee_table, headline, used_so_far
 from sfumato.show import table
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def evidence_page(evidence: Evidence) -> str:
         scrolled(guarantee_table(report).html()),
         "<h2>Accounting</h2>",
         paragraph(COMPOSITION),
-        paragraph(report.person.spent_text or "Nothing was used so far."),
+        *map(paragraph, used_so_far(report)),
         "<h2>Mechanisms</h2>",
         scrolled(_mechanisms(evidence)),
         "<h2>Data</h2>",

@@ -11,6 +11,7 @@ from sfumato.exact.written import rounded
 from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
 from sfumato.report.figures import NOTHING_KNOWN, Meaning, ReportLine
+from sfumato.report.periods import used_said
 from sfumato.report.questionnaire import QUESTIONS, Level
 from sfumato.report.releases import releases_table
 from sfumato.report.text import (
@@ -93,6 +94,7 @@ def body(report: ThreatReport) -> str:
         scrolled(guarantee_table(report).html()),
         "<h2>Used so far</h2>",
         paragraph(report.person.spent_text or METER),
+        *map(paragraph, used_said(report.periods)),
         _limits(report),
         scrolled(used_table(report).html()),
         _worst(report),

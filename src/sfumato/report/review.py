@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
-from sfumato.report.text import headline
+from sfumato.report.text import headline, used_so_far
 
 if TYPE_CHECKING:
     from sfumato.report.evidence import Evidence
@@ -145,7 +145,7 @@ def _from_ledger(evidence: Evidence) -> list[Reviewed]:
             "Does the promise cover all releases together, chosen one after another?",
             person.guarantee_text,
         ),
-        ("Composition", "What has been used so far?", person.spent_text or "Nothing."),
+        ("Composition", "What has been used so far?", " ".join(used_so_far(report))),
         (
             "Composition",
             "What happens when the budget is used up?",

@@ -10,6 +10,7 @@ from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
 from sfumato.privacy.readings import guess
 from sfumato.report.figures import MEANING_COLUMNS, ReportLine
+from sfumato.report.periods import used_said
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION
 from sfumato.report.releases import releases_table
 from sfumato.show import Table, table
@@ -85,6 +86,12 @@ def worst_table(report: ThreatReport) -> Table:
     return table(WORST, columns, [worst.cells() for worst in report.worst])
 
 
+def used_so_far(report: ThreatReport) -> tuple[str, ...]:
+    """Say what was used of the limit on the person and of those on periods."""
+    person = () if report.person.spent_text is None else (report.person.spent_text,)
+    return (*person, *used_said(report.periods)) or ("Nothing was used so far.",)
+
+
 def blocked_text(report: ThreatReport) -> str:
     """Say why no figure per attribute is shown."""
     return (
@@ -102,7 +109,7 @@ def text(report: ThreatReport, width: int | None = None) -> str:
     if report.blocked_by:
         parts.append(_wrapped(blocked_text(report), wide))
     parts += ["", _wrapped(report.person.guarantee_text, wide)]
-    parts += [_wrapped(report.person.spent_text or METER, wide), ""]
+    parts += [_wrapped(said, wide) for said in (report.person.spent_text or METER, *used_said(report.periods))] + [""]
     parts += [_wrapped(f"{found.level.name:<6}{found.text}", wide, "      ") for found in report.findings]
     parts += ["", guarantee_table(report).text(wide), "", used_table(report).text(wide)]
     if report.worst and not report.blocked_by:

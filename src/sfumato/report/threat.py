@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sfumato.durable import require_new
 from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Number, between_zero_and_one, positive_integer, to_text
-from sfumato.ledger import Budget, Entry, Ledger
+from sfumato.ledger import Entry, Ledger
 from sfumato.privacy import Approximate
-from sfumato.privacy.spoken import said
 from sfumato.report.account import LARGEST_SIZE, Account
 from sfumato.report.figures import ReportLine
+from sfumato.report.periods import PeriodsUsed, periods_used, units_said
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, Finding, Level, findings, size_finding, weighed
 from sfumato.report.releases import asked_in_words
 from sfumato.report.worst import Worst
@@ -51,6 +51,8 @@ class ThreatReport:
     answers: Mapping[str, bool] = field(default_factory=dict)
     units: tuple[str, ...] = ()
     """What is promised for each day, week or month of a person, in sentences (PB-UNIT)."""
+    periods: tuple[PeriodsUsed, ...] = ()
+    """What those days, weeks or months that were charged have used of it."""
 
     def __post_init__(self) -> None:
         promised = isinstance(self.person, ReportLine) and (self.person.promise is not None or bool(self.units))
@@ -110,6 +112,7 @@ class ThreatReport:
             "ledger": {"place": self.place, "head": self.head},
             "explanation": [EXPLANATION, CONTEXTS],
             **({"units": list(self.units)} if self.units else {}),
+            **({"periods": [one.to_json() for one in self.periods]} if self.periods else {}),
         }
 
     def _release(self, entry: Entry) -> dict[str, Any]:
@@ -148,12 +151,6 @@ class ThreatReport:
 def _size(row: ReportLine) -> tuple[bool, Extended | int, Extended | int]:
     promise = row.promise.epsilon if row.promise is not None else 0
     return row.promise is None, promise, row.used.epsilon if row.used is not None else 0
-
-
-NO_LIFETIME = (
-    "There is no bound over a lifetime: protection fades with every further period in which a person appears. Habits "
-    "that repeat are not hidden."
-)
 
 
 def threats(
@@ -202,17 +199,8 @@ def threats(
         delta=account.delta,
         answers=given,
         units=units_said(ledger.budget),
+        periods=periods_used(ledger),
     )
-
-
-def units_said(budget: Budget) -> tuple[str, ...]:
-    """Say what is promised for each period of a person on its own, and whether anything is for a lifetime."""
-    found = [
-        f"Each {unit} of each person on its own: whoever guesses whether somebody was there, 50:50 before, is right "
-        f"{said(bound)} of the time, whatever is asked."
-        for unit, bound in budget.units
-    ]
-    return (*found, NO_LIFETIME) if found and budget.person is None else tuple(found)
 
 
 def sizes(schema: Schema) -> dict[str, int]:

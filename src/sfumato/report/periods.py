@@ -1,0 +1,136 @@
+"""Limits that hold for each day, week or month of a person: what is promised, and how many periods have used what.
+
+All of it follows from what the chain seals: the limits, and the sums of the periods that were charged (PB-UNIT).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sfumato.ledger import Budget, Ledger, Reading
+from sfumato.privacy import Bound
+from sfumato.privacy.spoken import HIDDEN, odds, said
+from sfumato.show import Table, table
+
+NO_LIFETIME = (
+    "There is no bound over a lifetime: protection fades with every further period in which a person appears. Habits "
+    "that repeat are not hidden."
+)
+NOT_PROMISED = (
+    "What is used of a period is no guarantee: that is its limit. Periods that were not charged have used nothing."
+)
+
+
+def units_said(budget: Budget) -> tuple[str, ...]:
+    """Say what is promised for each period of a person on its own, and whether anything is for a lifetime."""
+    found = [_promised(unit, bound) for unit, bound in budget.units]
+    return (*found, NO_LIFETIME) if found and budget.person is None else tuple(found)
+
+
+def _promised(unit: str, bound: Bound) -> str:
+    if odds(bound) >= HIDDEN:
+        return (
+            f"Each {unit} of each person on its own: whether somebody was there is {said(bound)}; so large a limit "
+            "promises next to nothing."
+        )
+    return (
+        f"Each {unit} of each person on its own: whoever guesses whether somebody was there, 50:50 before, is right "
+        f"{said(bound)} of the time, whatever is asked."
+    )
+
+
+@dataclass(frozen=True)
+class PeriodsUsed:
+    """One limit that holds in every period of a unit, and what the periods that were charged have used of it."""
+
+    unit: str
+    bound: Bound
+    used: Mapping[str, Reading]
+    """By the name of the period, the oldest first."""
+
+    @property
+    def full(self) -> list[str]:
+        """The periods of which nothing is left: every way of counting is closed or used up."""
+        return [
+            name
+            for name, reading in self.used.items()
+            if not any(rest for meter, rest in zip(reading.meters, reading.left, strict=True) if meter.kind != "leak")
+        ]
+
+    @property
+    def fullest(self) -> tuple[str, Reading] | None:
+        """The first of the periods that have used most, None if none was charged."""
+        return max(self.used.items(), key=lambda pair: pair[1].percent, default=None)
+
+    @property
+    def text(self) -> str:
+        """How many periods were charged, and what the fullest has used."""
+        if self.fullest is None:
+            return f"No {self.unit} was charged yet."
+        names, (name, reading) = list(self.used), self.fullest
+        if len(names) == 1:
+            return f"1 {self.unit} was charged, {name}: {reading.numbers} is used ({reading.percent} % of the limit)."
+        told = {0: "none of them has", 1: "1 of them has", len(names): "all of them have"}
+        whole = told.get(len(self.full), f"{len(self.full)} of them have")
+        return (
+            f"{len(names)} {self.unit}s were charged, {names[0]} to {names[-1]}; {whole} used the whole limit. The "
+            f"fullest, {name}, has used {reading.numbers} ({reading.percent} %)."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the limit in words and as it is, and what each period has used of it, in per cent."""
+        return {
+            "unit": self.unit,
+            "bound": self.bound.to_json(),
+            "text": self.text,
+            "full": len(self.full),
+            "periods": {name: reading.percent for name, reading in self.used.items()},
+        }
+
+
+def periods_used(ledger: Ledger) -> tuple[PeriodsUsed, ...]:
+    """Return for every limit on periods which were charged, as the chain seals it; none where there is no such limit.
+
+    All of a year lie together, so a ledger of many years is read in as many steps, and equal sums are read once.
+    """
+    journal, found = ledger._journal, []  # the ledger itself names periods one by one only, if it is told which
+    with journal.session(write=False) as session:
+        journal.sums(session)  # refuses what the chain does not seal
+        directory = session.directory
+        for unit, bound in () if directory is None else ledger.budget.units:
+            read: dict[str, Reading] = {}
+            used: dict[str, Reading] = {}
+            for year in sorted(directory.buckets.get(unit, {}) if directory is not None else {}):
+                held = session.slots(unit, year)
+                for name in sorted(held):
+                    if held[name] not in read:
+                        read[held[name]] = journal.slots.reading(unit, name, partial(_held, held))
+                    used[name] = read[held[name]]
+            found.append(PeriodsUsed(unit, bound, used))
+    return tuple(found)
+
+
+def used_said(found: Sequence[PeriodsUsed]) -> tuple[str, ...]:
+    """Say how many periods have used what of their limits; nothing where there is no such limit."""
+    return (*(one.text for one in found), NOT_PROMISED) if found else ()
+
+
+def periods_table(found: Sequence[PeriodsUsed]) -> Table:
+    """Return the limits on periods, a line each."""
+    rows = [[f"each {one.unit}", str(one.bound), *_counted(one)] for one in found]
+    return table("Limits on each period of a person", ["on", "limit", "charged", "used whole", "fullest"], rows)
+
+
+def _held(kept: dict[str, str], unit: str, year: str) -> dict[str, str]:
+    return kept
+
+
+def _counted(one: PeriodsUsed) -> list[str]:
+    if one.fullest is None:
+        return [f"no {one.unit} yet", "0", "–"]
+    name, reading = one.fullest
+    plural = "" if len(one.used) == 1 else "s"
+    return [f"{len(one.used)} {one.unit}{plural}", str(len(one.full)), f"{name}: {reading.percent} %"]

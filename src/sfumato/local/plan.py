@@ -195,7 +195,10 @@ class Plan:
 
     @property
     def influence(self) -> float:
-        """How many users one made-up report counts for, at most, in the share of an item (LO-FORGED)."""
+        """How many users one made-up report counts for, at most, in the share of an item (LO-FORGED).
+
+        Of an item that begins like others that are asked with it it is a little more: `PopularItem.influence` says it.
+        """
         oracle = self.method.roles[-1].oracle
         used = self._counting / (self.users * self.reports)
         return 1 / (oracle.signal * used)
@@ -330,6 +333,8 @@ class Plan:
     def _forging(self) -> str:
         counted = f"{self.influence:.3g}"
         said = f"A made-up report counts as at most {counted} user{'' if counted == '1' else 's'}"
+        if self.searches:
+            said += ", beside items that begin alike as many as the share says"
         if self.forgeable is None:
             return f"{said}."
         return f"{said}; {self.forgeable:.2%} of all reports, made up, can list an item that nobody holds."

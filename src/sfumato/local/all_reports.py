@@ -116,7 +116,7 @@ class AllReports:
         shares = alone.copy()
         for role, (reader, size) in enumerate(zip(self.readers, self.sizes, strict=True)):
             places = shared.sharing(role)
-            known = size * shared.total(role, alone - peeled) if len(places) else None
+            known: Any = size * shared.total(role, alone - peeled) if len(places) else None
             for start in range(0, len(places), CHUNK):
                 part = places[start : start + CHUNK]
                 left = reader.counts(self.points(rows[part], role)) - known[part]

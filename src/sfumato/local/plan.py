@@ -334,7 +334,7 @@ class Plan:
         counted = f"{self.influence:.3g}"
         said = f"A made-up report counts as at most {counted} user{'' if counted == '1' else 's'}"
         if self.searches:
-            said += ", beside items that begin alike as many as the share says"
+            said += " (beside items that begin alike: as many as the share says)"
         if self.forgeable is None:
             return f"{said}."
         return f"{said}; {self.forgeable:.2%} of all reports, made up, can list an item that nobody holds."

@@ -20,7 +20,7 @@ from sfumato.exact import positive_integer
 from sfumato.local.collector import Collector, CollectorSet, Intake
 from sfumato.local.collector.collection import is_collection
 from sfumato.local.collector.collectors import PLANS
-from sfumato.local.collector.ids import ID_BYTES, fresh
+from sfumato.local.collector.ids import ID_BYTES, Sorted, fresh
 from sfumato.local.plan import Plan
 from sfumato.local.wire import TAG_BYTES, Wire
 from sfumato.serve.commits import Busy, Commits
@@ -155,9 +155,8 @@ def _prepare() -> None:
         wire.read_many(reports)
     before = np.zeros((1, ID_BYTES + wire.value_bytes), dtype=np.uint8)
     mapped = np.frombuffer(before.tobytes(), dtype=np.uint8).reshape(before.shape)
-    fresh(np.zeros((1, ID_BYTES), dtype=np.uint8), np.zeros(1, dtype=np.int64), [before, mapped]).records(
-        len(before[0])
-    )
+    files = [Sorted(before), Sorted(mapped)]
+    fresh(np.zeros((1, ID_BYTES), dtype=np.uint8), np.zeros(1, dtype=np.int64), files).records(len(before[0]))
 
 
 def _plans(request: Request) -> Sequence[Plan]:

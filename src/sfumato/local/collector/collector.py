@@ -28,7 +28,7 @@ from sfumato.local.collector.collection import (
     read_collection,
 )
 from sfumato.local.collector.envelope import Parcel, open_envelopes
-from sfumato.local.collector.ids import ID_BYTES, fresh
+from sfumato.local.collector.ids import ID_BYTES, Sorted, fresh
 from sfumato.local.collector.intake import Intake
 from sfumato.local.collector.shards import (
     MAPPED,
@@ -184,6 +184,8 @@ class Collector:
             try:
                 said, records, names = self._count(batches)
                 self._write(records, names, sum(said, Intake()))
+                # They are on the disk, and merging takes memory of its own.
+                del records
                 self._merge_shards()
             except BaseException:
                 # Memory is ahead of the disk, or behind it: the disk is what counts.
@@ -319,7 +321,8 @@ class Collector:
         self._tiers[path] = 0
         # A long one is mapped rather than kept.
         long = records.nbytes > MAPPED
-        self._state.files[path] = read_shard(path, self._layout, written=True).records if long else records
+        kept = read_shard(path, self._layout, written=True).records if long else records
+        self._state.files[path] = Sorted(kept)
         self._state.note(intake, names)
 
     def _merge_shards(self) -> None:
@@ -330,7 +333,7 @@ class Collector:
                 joined = replace_shards(path, self._layout, same)
                 for old in same:
                     del self._tiers[old], self._state.files[old]
-                self._tiers[path], self._state.files[path] = joined.tier, joined.records
+                self._tiers[path], self._state.files[path] = joined.tier, Sorted(joined.records)
 
     def _next_path(self) -> Path:
         path = self.collection.directory / shard_name(self._number)

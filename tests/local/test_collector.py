@@ -443,7 +443,7 @@ class TestFiles:
         stream = io.BytesIO(LINES + b"x" * 200_000 + b"\n" + LINES)
         with local.Collector(tmp_path / "c", PLAN) as collector:
             said = local.Intake()
-            for batch in files.stream_batches(stream, "json", PLAN.report_bytes):
+            for batch in files.stream_batches(stream, "json", collector.collection):
                 assert len(batch.parcel.reports) < 200
                 said += collector.add_batches([batch])[0]
             assert (said.accepted, said.duplicates, said.envelope) == (600, 600, 1)
@@ -452,7 +452,7 @@ class TestFiles:
         with local.Collector(tmp_path / "c", PLAN, ids=False) as collector:
             for want in (600, 0):
                 stream = io.BytesIO(ROWS.tobytes())
-                (batch,) = files.stream_batches(stream, "reports", PLAN.report_bytes, "monday")
+                (batch,) = files.stream_batches(stream, "reports", collector.collection, "monday")
                 assert collector.add_batches([batch])[0].accepted == want
 
 

@@ -110,6 +110,7 @@ class Collection:
     metrics: Path | None = None
     rate: int | None = None
     ids: bool = True
+    shuffled: int | None = None
 
 
 @dataclass(frozen=True)

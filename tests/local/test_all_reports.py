@@ -253,6 +253,7 @@ class TestSharedBeginnings:
         rows = rows_of(server, mates)
         wrong = tables.read(rows, np.zeros(len(rows), dtype=np.int64)) / PEOPLE
         assert wrong.min() > 0.1
+        assert [item.value for item in server.popular(candidates=mates)] == [5]
 
 
 class TestSpill:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from bench import local_oracles, local_planted, local_posts, local_speed, local_words, local_zipf
+from bench import local_all, local_oracles, local_planted, local_posts, local_speed, local_words, local_zipf
 from bench.local_store import OUT, SECTION, Mode
 
 TARGET = 1.25 * math.sqrt(2 * 64 * math.log(2))
@@ -34,15 +34,16 @@ class Sizes:
     cells: tuple[int, ...] = local_oracles.CELLS[:2]
     speed_users: tuple[int, ...] = (100_000, 1_000_000)
     words: int = 1_000_000
+    bars: local_all.Runs = field(default_factory=local_all.Runs)
 
 
 QUICK = Sizes(
     bits=(32,), epsilons=(4,), planted_users=(100_000,), planted=10, cells=(1 << 10,), speed_users=(100_000,),
-    words=100_000,
+    words=100_000, bars=local_all.QUICK,
 )  # fmt: skip
 FULL = Sizes(
     zipf_users=(100_000, 1_000_000), seeds=3, planted_users=(100_000, 1_000_000, 10_000_000), planted=200,
-    cells=local_oracles.CELLS, speed_users=(100_000, 1_000_000, 10_000_000),
+    cells=local_oracles.CELLS, speed_users=(100_000, 1_000_000, 10_000_000), bars=local_all.FULL,
 )  # fmt: skip
 
 
@@ -51,6 +52,12 @@ def sections(sizes: Sizes) -> list[tuple[str, str, str]]:
     kinds = local_planted.BACKGROUNDS
     hard_users, hard_epsilon = [min(sizes.planted_users[-1], 1_000_000)], sizes.epsilons[-1:]
     return [
+        (
+            "Bars",
+            "What was promised of shares, lists, relays and made-up reports, with identifiers of Python's library and "
+            "items planted where about every second one is found. CPU time.",
+            local_all.section(sizes.bars),
+        ),
         (
             "Popular strings, Zipf's law",
             "65,536 random strings, chances falling like rank^-1.2; truth: strings of at least 1 % of the users. "

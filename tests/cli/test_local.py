@@ -61,6 +61,8 @@ def test_plan_says_what_will_be_found_and_why(tmp_path: Path) -> None:
         (["--spend", "Pure(4)", "--items", "text(8)", "--numbers", "integers(0, 9)"], "Write one of --items"),
         (["--items", "text(8)"], "Write --spend"),
         (["--items", "text(8)", "--honest", "900", "--spend", "Pure(4)"], "--honest goes with --central"),
+        (["--items", "text(8)", "--delta", "1e-8", "--spend", "Pure(4)"], "--delta goes with --honest"),
+        (["--items", "text(8)", "--delta", "a", "--honest", "900", "--spend", "Pure(8)"], "'a' is none"),
         (["--items", "text(8)", "--central", "Pure(1)", "--honest", "900"], "Approximate(1, 1e-8)"),
         (["--spend", "Pure(4)", "--items", "words"], "must be a domain"),
         (["--spend", "Pure(4)", "--items", "text(x)"], "whole numbers"),
@@ -303,6 +305,24 @@ def test_a_plan_is_made_for_a_central_bound(tmp_path: Path) -> None:
     asked = ("local", "plan", "--users", 100000, "--items", "integers(0, 65535)", "--honest", 80000)
     made = run(*asked, "--central", "Approximate(1, 1e-8)")
     assert made.code == 0 and "shuffled among 80000 honest devices" in made.out.replace("\n", " "), made.err
+    assert "collect them with --shuffled 80000" in made.out and "at delta 1e-8" in made.out
+    both = run(*asked, "--central", "Approximate(1, 1e-8)", "--delta", "1e-8")
+    assert both.code == 2 and "says its own delta" in both.err
+
+
+def test_what_a_relay_adds_is_said_and_its_batches_are_collected(tmp_path: Path) -> None:
+    asked = ("local", "plan", "--users", 1000, "--spend", "Pure(1)", "--candidates", tmp_path / "colours.txt")
+    (tmp_path / "colours.txt").write_text("red\ngreen\n")
+    plan = tmp_path / "a.plan"
+    said = run(*asked, "--honest", 900, "--delta", "1e-6", "--out", plan, "--json").json["shuffled"]
+    stated = local.read_plan(plan).shuffled(900, "1e-6")
+    assert said == {"honest": 900, **stated.to_json()} and stated.epsilon < 0.3
+    reports = local.read_plan(plan).client().reports(["red"] * 950)
+    (tmp_path / "day.bin").write_bytes(reports.tobytes())
+    collect = ("local", "collect", tmp_path / "c", tmp_path / "day.bin", "--format", "reports", "--shuffled", 900)
+    assert run(*collect, "--plan", plan, "--json").json["added"]["accepted"] == 950
+    assert run(*collect, "--json").json["added"]["accepted"] == 0
+    assert "write the same" in run(*collect[:-2]).err
 
 
 def test_lists_and_places_that_are_wrong_are_named(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from scipy.special import ndtri
 
 from sfumato import Noise, Pure, domain, local
 from sfumato.errors import ParameterError
-from sfumato.local.all_reports import AllReports, longest_shared, of_server, read_list, rows_of
+from sfumato.local.all_reports import AllReports, of_server, read_list, rows_of
+from sfumato.local.beginnings import Beginnings
 from sfumato.local.cutoffs import tree_cutoffs
 from sfumato.local.evidence import Bar, Evidence, Law, drawn_bars, linear_law
 from sfumato.local.linear import linear_hash
@@ -177,7 +178,8 @@ class TestFoundItems:
             assert item.error < 1.3 * unit and item.apart is not None and item.apart[1] > 3.5 * item.error
             assert item.low < size / PEOPLE < item.high or abs(item.share - size / PEOPLE) < 4 * item.error
             assert abs(item.apart[0] - size / PEOPLE) < 5 * item.apart[1] and not item.listed
-            assert set(item.to_json()) == {"value", "share", "error", "low", "high", "score", "apart", "listed"}
+            told = {"value", "share", "error", "low", "high", "score", "apart", "listed", "influence"}
+            assert set(item.to_json()) == told
 
     def test_a_look_alike_is_seen_by_the_devices_apart(self):
         """A sibling of an item of 15 standard errors: its share is too high by construction, `apart` holds zero."""
@@ -189,19 +191,51 @@ class TestFoundItems:
         said = read_list(tables, sibling, 0, 0.5)
         from sfumato.local.finds import _apart
 
-        share, error = _apart(tables, sibling, said.shares)[0]
+        share, error = _apart(tables, sibling, said.peeled)[0]
         assert said.shares[0] > 8 * plan.method.oracle.deviation(PEOPLE) / PEOPLE and abs(share) < 5 * error
 
 
+def alike(plan, head, count):
+    """Return items whose first 16 bits after whitening are `head`; the next ones differ."""
+    rest = plan.items.bits - 16
+    return [plan.encoder.white.invert(head << rest | place << rest - 3) for place in range(count)]
+
+
 class TestSharedBeginnings:
-    def test_a_role_counts_for_an_item_if_nobody_shares_its_prefix(self):
+    def test_roles_are_read_from_where_a_report_counts_least(self):
         rows = np.array([[0, 0], [0, 1], [128, 0]], dtype=np.uint8)
-        assert longest_shared(rows, 16).tolist() == [15, 15, 0]
         oracle = linear_hash(Pure(2), 10)
         readers = [oracle.reader(np.ones(1 << 10, dtype=np.int64)) for _ in range(3)]
         tables = AllReports(readers, (8, 12, 16), lambda rows, role: rows, 16, 3 << 10)
-        assert tables.begin(rows).tolist() == [2, 2, 0]
         assert tables.counting.tolist() == [3072.0, 2048.0, 1024.0, 0.0]
+        shared = tables.beginnings(rows)
+        assert shared.alone.tolist() == [2, 2, 0]
+        # With eight symbols: leaving both roles out 3, sharing the second 3/2·(1/7 + 1), sharing both 1/7 + 2.
+        assert shared.start.tolist() == [1, 1, 0]
+        assert shared.largest.tolist() == pytest.approx([3 / 2 * 8 / 7, 3 / 2 * 8 / 7, 1])
+
+    def test_a_role_is_not_divided_where_nothing_is_known_of_a_mate(self):
+        rows = np.array([[0, 0], [0, 1], [0, 16], [128, 0]], dtype=np.uint8)
+        shared = Beginnings(rows, 16, (8, 12, 16), np.array([50.0, 50.0, 0.0]), 8)
+        # Of the first two no role speaks alone; the third can be told from them, but not what they have.
+        assert shared.alone.tolist() == [2, 2, 1, 0] and shared.start.tolist() == [2, 2, 1, 0]
+        assert shared.largest.tolist() == [np.inf, np.inf, 2, 1]
+
+    def test_shares_of_items_that_begin_alike_are_as_sure_as_they_say(self):
+        plan = plan_of(bits=40, users=120_000)
+        noise = Noise(insecure_seed=3)
+        heads = noise.uniform(1 << 16, 120).tolist()
+        items = [item for place, head in enumerate(heads) for item in alike(plan, head, 2 + place % 3)]
+        sizes = [(0, 0, 100, 400)[at] for at in noise.uniform(4, len(items)).tolist()]
+        sizes[0] = 20_000
+        held = np.repeat(np.array(items, dtype=np.uint64), sizes)
+        rest = noise.uniform(1 << 40, 120_000 - len(held)).astype(np.uint64)
+        found = collected(plan, np.concatenate([held, rest]), 3).estimate(items)
+        z = np.array([(item.share - size / 120_000) / item.error for item, size in zip(found, sizes, strict=True)])
+        assert 0.85 < np.sqrt((z**2).mean()) < 1.15 and abs(z.mean()) < 0.25 and np.abs(z[:2]).max() < 4
+        # Were the shared role left out, a report in the others would count for as much more as it has reports.
+        first = plan.method.shares[0] / sum(plan.method.shares)
+        assert max(item.influence for item in found) < 1.03 * plan.influence and 1 / (1 - first) > 1.15
 
     @pytest.mark.audit
     def test_neighbours_of_a_popular_item_are_read_without_it(self):
@@ -219,6 +253,7 @@ class TestSharedBeginnings:
         rows = rows_of(server, mates)
         wrong = tables.read(rows, np.zeros(len(rows), dtype=np.int64)) / PEOPLE
         assert wrong.min() > 0.1
+        assert [item.value for item in server.popular(candidates=mates)] == [5]
 
 
 class TestSpill:
@@ -320,6 +355,7 @@ def test_epochs_are_combined_for_named_items():
     one, absent = local.combine(servers, [5, 7])
     assert abs(one.share - truth) < 5 * one.error and abs(absent.share) < 5 * absent.error
     assert absent.error < 0.65 * min(server.estimate([7])[0].error for server in servers)
+    assert absent.influence == max(server.estimate([5, 7])[1].influence for server in servers)
     assert local.combine([plan_of().server()], [5])[0].interval() == (0.0, 1.0)
     with pytest.raises(ParameterError, match="list of servers"):
         local.combine(servers[0], [5])

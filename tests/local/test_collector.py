@@ -22,7 +22,7 @@ from sfumato.local.collector import files
 from sfumato.local.collector import ids as ids_module
 from sfumato.local.collector.collector import MANY
 from sfumato.local.collector.envelope import LONGEST_LINE, open_line
-from sfumato.local.collector.ids import Fresh, by_rows, by_whole_rows, fresh, merged
+from sfumato.local.collector.ids import Fresh, Sorted, by_rows, by_whole_rows, fresh, merged
 from sfumato.local.collector.shards import shard_paths
 from tests.local.collecting import COLOURS, OTHER, PLAN, counts_of, reports
 
@@ -299,7 +299,7 @@ class TestIds:
             ids[:, 3] = noise.uniform(200, 200)
             ids[:, 9 + round % 7] = noise.uniform(40, 200)
             values = noise.uniform(50, 200)
-            found = fresh(ids, values, files)
+            found = fresh(ids, values, [Sorted(rows) for rows in files])
             found.count(counts)
             new, kept = int(found.new.sum()), int(found.kept.sum())
             before = dict(known)
@@ -333,9 +333,31 @@ class TestIds:
         there = there[by_rows(there)]
         ids = np.concatenate([there[::37, :16], noise.uniform(256, 16 * 60).astype(np.uint8).reshape(60, 16)])
         known = {row[:16].tobytes(): int(row[16]) for row in there[::-1]}
-        found = fresh(ids, np.full(len(ids), 99), [there])
+        found = fresh(ids, np.full(len(ids), 99), [Sorted(there)])
         told = {row[:16].tobytes(): old for row, old in zip(_all(found), found.old.tolist(), strict=True)}
         assert told == {id.tobytes(): known.get(id.tobytes(), -1) for id in ids}
+
+    @pytest.mark.parametrize("alike", [0, 8])
+    @pytest.mark.parametrize("asked", [3, 50, 4000])
+    def test_ids_in_mapped_files_are_found_a_part_at_a_time(self, tmp_path, monkeypatch, alike, asked):
+        """Few ids are found between the fences, many in windows; where they begin alike, no fence tells them apart."""
+        monkeypatch.setattr(ids_module, "FENCE", 8)
+        monkeypatch.setattr(ids_module, "WINDOW", 1 << 12)
+        noise = Noise(insecure_seed=7)
+        there = noise.uniform(256, 17 * 5000).astype(np.uint8).reshape(5000, 17)
+        there[1000:3000, :alike] = 200
+        there = there[by_rows(there)]
+        there.tofile(tmp_path / "there")
+        mapped = np.memmap(tmp_path / "there", dtype=np.uint8, mode="r", shape=there.shape)
+        known = {row[:16].tobytes(): int(row[16]) for row in there[::-1]}
+        absent = noise.uniform(256, 16 * asked).astype(np.uint8).reshape(asked, 16)
+        absent[::2, :alike] = 200
+        ids = np.concatenate([there[noise.uniform(5000, asked), :16], there[[0, -1], :16], absent])
+        found = fresh(ids, np.full(len(ids), 99), [Sorted(mapped)])
+        told = {row[:16].tobytes(): old for row, old in zip(_all(found), found.old.tolist(), strict=True)}
+        assert told == {id.tobytes(): known.get(id.tobytes(), -1) for id in ids}
+        whole = [row.tobytes() for part in merged([mapped, there[::7].copy()]) for row in part]
+        assert whole == sorted(row.tobytes() for rows in (there, there[::7]) for row in rows)
 
     def test_many_ids_are_merged_a_range_at_a_time(self, monkeypatch):
         monkeypatch.setattr(ids_module, "RANGE", 7)
@@ -421,7 +443,7 @@ class TestFiles:
         stream = io.BytesIO(LINES + b"x" * 200_000 + b"\n" + LINES)
         with local.Collector(tmp_path / "c", PLAN) as collector:
             said = local.Intake()
-            for batch in files.stream_batches(stream, "json", PLAN.report_bytes):
+            for batch in files.stream_batches(stream, "json", collector.collection):
                 assert len(batch.parcel.reports) < 200
                 said += collector.add_batches([batch])[0]
             assert (said.accepted, said.duplicates, said.envelope) == (600, 600, 1)
@@ -430,7 +452,7 @@ class TestFiles:
         with local.Collector(tmp_path / "c", PLAN, ids=False) as collector:
             for want in (600, 0):
                 stream = io.BytesIO(ROWS.tobytes())
-                (batch,) = files.stream_batches(stream, "reports", PLAN.report_bytes, "monday")
+                (batch,) = files.stream_batches(stream, "reports", collector.collection, "monday")
                 assert collector.add_batches([batch])[0].accepted == want
 
 

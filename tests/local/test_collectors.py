@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,12 +11,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sfumato import Noise, local
 from sfumato.errors import ParameterError, SketchError
 from sfumato.local.collector import collector as collector_module
 from sfumato.local.collector import collectors as module
+from sfumato.local.collector import files
 from sfumato.local.collector.shards import shard_paths
 from tests.local.collecting import COLOURS, OTHER, PLAN, SMALL, batch, counts_of, expected, reports
 
@@ -212,3 +216,36 @@ def test_batches_of_a_relay_count_once_and_only_if_they_are_large(tmp_path):
         assert (collector.server().counts == np.asarray(counts_of(rows, COLOURS))).all()
     with pytest.raises(ParameterError, match="shuffled=100"):
         local.Collector(tmp_path, COLOURS, ids=False)
+    with pytest.raises(ParameterError, match="leave lanes= out"):
+        local.Collector(tmp_path, COLOURS, shuffled=100, lanes=True)
+
+
+@pytest.mark.parametrize("kind", ["reports", "parquet", "stream"])
+def test_a_file_of_shuffled_reports_is_one_batch(tmp_path, monkeypatch, kind):
+    """In blocks of it fewer would hide each other, and the last one would be too small."""
+    monkeypatch.setattr(files, "BLOCK", 600)
+    monkeypatch.setattr(files, "ROWS", 90)
+    rows = reports(250, 2, COLOURS)
+    path = tmp_path / f"day.{kind}"
+    if kind == "parquet":
+        pq.write_table(pa.table({"report": [row.tobytes() for row in rows]}), path, row_group_size=100)
+    else:
+        path.write_bytes(rows.tobytes())
+    with local.Collector(tmp_path / "c", COLOURS, shuffled=200) as collector:
+        for expected_now in (250, 0):
+            if kind == "stream":
+                stream = io.BytesIO(path.read_bytes())
+                (batch,) = files.stream_batches(stream, "reports", collector.collection)
+                assert collector.add_batches([batch])[0].accepted == expected_now
+            else:
+                assert collector.add_file(path, None if kind == "parquet" else kind).accepted == expected_now
+        assert (collector.server().counts == np.asarray(counts_of(rows, COLOURS))).all()
+
+
+def test_shuffled_batches_of_several_plans_go_to_their_plan(tmp_path):
+    with local.CollectorSet(tmp_path, [COLOURS, PLAN], shuffled=100) as collectors:
+        for plan in (COLOURS, PLAN):
+            assert collectors.add(reports(120, 2, plan).tobytes(), "reports").accepted == 120
+        assert collectors.add(reports(90, 3, PLAN).tobytes(), "reports").accepted == 0
+        assert collectors.add(local.envelopes(reports(120, 4, PLAN), "binary"), "binary").accepted == 0
+        assert [collectors.collector(plan.digest.hex()).intake.accepted for plan in (COLOURS, PLAN)] == [120, 120]

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from sfumato import Noise, Pure, domain, local
-from sfumato.errors import AccuracyWarning
+from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.local.all_reports import of_server, read_list, rows_of
+from sfumato.local.check import role_test
 
 PEOPLE = 100_000
 ITEMS = domain.integers(0, 2**32 - 1)
@@ -45,6 +47,20 @@ def test_a_forged_report_counts_no_more_than_is_stated_whatever_role_it_claims(r
     assert alone.estimate([TARGET])[0].share / part > 2 * PLAN.influence
 
 
+@pytest.mark.parametrize("role", [0, 2])
+def test_a_report_about_a_candidate_that_begins_like_another_one_counts_no_more(role):
+    """Were the first role left out for both, each report in the others would count 1.28 times as much."""
+    white, rest = PLAN.encoder.white, PLAN.items.bits - 16
+    target, mate = (white.invert(7 << rest | first << rest - 1) for first in (0, 1))
+    count = PEOPLE // 1000
+    before = server_of(REPORTS).estimate([target, mate])
+    after = server_of(REPORTS, forged(PLAN, role, count, target)).estimate([target, mate])
+    most = before[0].influence
+    moved, other = ((late.share - early.share) * PEOPLE / count for early, late in zip(before, after, strict=True))
+    assert PLAN.influence < most < 1.1 * PLAN.influence
+    assert 0.85 * PLAN.influence < moved < 1.05 * most and abs(other) < 1.05 * most
+
+
 def test_the_plan_says_how_many_forged_reports_list_an_item():
     assert 0.001 < PLAN.forgeable < 0.1 and f"{PLAN.forgeable:.2%}" in str(PLAN)
     enough = round(1.6 * PLAN.forgeable * PEOPLE)
@@ -56,11 +72,38 @@ def test_the_plan_says_how_many_forged_reports_list_an_item():
     assert local.plan(users=PEOPLE, spend=Pure(4), items=ITEMS, method="bitstogram").forgeable is None
 
 
+def test_the_plan_says_how_many_forged_reports_list_a_candidate():
+    part = PLAN.forgeable_listed(1000)
+    assert 0.3 * PLAN.forgeable < part < 0.7 * PLAN.forgeable
+    shares, candidates = np.array(PLAN.method.shares) / sum(PLAN.method.shares), [TARGET, *range(999)]
+    for times, listed in ((0.4, False), (1.6, True)):
+        count = times * part * PEOPLE
+        spread = [forged(PLAN, role, round(count * share)) for role, share in enumerate(shares)]
+        server = server_of(REPORTS, *spread)
+        said = read_list(of_server(server), rows_of(server, candidates), 1000, PLAN.method.false_items * 0.9)
+        assert bool(said.accepted[0]) == listed
+    with pytest.raises(ParameterError, match="a list of its own"):
+        local.plan(users=1000, spend=Pure(1), candidates=["a", "b"]).forgeable_listed(5)
+
+
 class TestAlarms:
     def test_honest_reports_raise_none(self):
         check = server_of(REPORTS).check()
         assert check.alarms == () and check.roles is not None and check.roles.chance > 1e-4
         assert local.plan(users=10, spend=Pure(1), candidates=["a", "b"]).server().check().alarms == ()
+
+    def test_of_a_thousand_honest_collections_none_is_said_to_be_forged(self):
+        server, noise, chances = PLAN.server(), Noise(insecure_seed=5), []
+        server.accepted = 10_000
+        for _ in range(1000):
+            roles = np.searchsorted(PLAN.turns, noise.uniform(PLAN.turns[-1], server.accepted), side="right") - 1
+            # Only how many there are of each role is looked at.
+            server.counts[np.array(PLAN.offsets[:-1])] = np.bincount(roles)
+            test = role_test(server)
+            assert not test.raised
+            chances.append(test.chance)
+        # They are as even as chances are, so one in a million is one in a million.
+        assert 0.4 < np.mean(chances) < 0.6 and 0.02 < np.mean(np.array(chances) < 0.05) < 0.09
 
     def test_too_many_of_one_role_are_seen(self):
         server = server_of(REPORTS, forged(PLAN, len(PLAN.method.roles) - 1, 3 * PEOPLE // 200))

@@ -14,7 +14,7 @@ import pytest
 from sfumato import Noise, Pure, fixed, local, text
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.local.collector.envelope import FORMATS, open_envelopes
-from sfumato.local.collector.ids import fresh, merged
+from sfumato.local.collector.ids import Sorted, fresh, merged
 from sfumato.local.collector.shards import Layout
 from tests.local.collecting import COLOURS, PLAN, SMALL, reports
 
@@ -109,7 +109,7 @@ def check_envelopes(count: int, seed: int) -> None:
         assert parcel.envelope == opened.count(None)
         assert parcel.envelope + parcel.length + len(fits) == len(lines)
         values, fine, _ = SMALL.wire.read_many(parcel.reports)
-        found = fresh(parcel.ids[fine], values[fine], files)
+        found = fresh(parcel.ids[fine], values[fine], [Sorted(rows) for rows in files])
         found.count(counts)
         files.append(found.records(SHARDS.width))
         files = files if len(files) < 20 else [np.concatenate([files[0][:0], *merged(files)])]

@@ -97,6 +97,38 @@ class TestDays:
         clock["now"] = datetime(2026, 11, 30, 23, 59, tzinfo=UTC)
         assert device.report("a") and device.left == 0
 
+    @pytest.mark.parametrize("drawn", [0, 4000, 10**9])
+    def test_both_clients_draw_the_same_moment_to_send(self, clock, node, tmp_path, drawn):  # noqa: F811
+        """Evenly over the seconds that are left, on days of the plan only, whatever happens on the device."""
+        moments = [
+            "2026-10-30T07:00:00.250Z",
+            "2026-11-16T12:00:00.001Z",
+            "2026-11-30T23:59:00Z",
+            "2026-12-01T00:00:00Z",
+        ]
+        bounds, told = [], []
+
+        class Drawn:
+            def uniform(self, bound):
+                bounds.append(bound)
+                return min(drawn, bound - 1)
+
+        for moment in moments:
+            clock["now"] = datetime.fromisoformat(moment)
+            try:
+                sent = self.PLAN.client().moment(within=timedelta(hours=2), noise=Drawn())
+                told.append(sent.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+            except ParameterError as refusal:
+                told.append(str(refusal))
+        asked = {"plan": saved(self.PLAN, tmp_path), "moments": moments, "seconds": 7200, "drawn": drawn}
+        assert node("moments", asked) == {"told": told, "bounds": bounds}
+        assert bounds == [7200, 7200, 60] and "until 2026-11-30" in told[3]
+        expected = ["2026-11-01T00:00:00.000Z", "2026-11-16T12:00:01.000Z", "2026-11-30T23:59:00.000Z"]
+        assert told[:3] == expected or drawn
+        for wrong in (timedelta(0), 7200, None):
+            with pytest.raises(ParameterError, match="write within=timedelta"):
+                self.PLAN.client().moment(wrong)
+
     def test_it_is_part_of_the_digest_and_both_clients_read_it(self, node, tmp_path):  # noqa: F811
         again = Plan.from_json(json.loads(json.dumps(self.PLAN.to_json())))
         assert again == self.PLAN and self.PLAN.to_json()["format"] == 2

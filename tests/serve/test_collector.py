@@ -126,6 +126,18 @@ def test_a_batch_with_a_key_counts_once(tmp_path: Path) -> None:
         assert client.get("/health").json()["accepted"] == 100
 
 
+@pytest.mark.parametrize("plans", [SMALL, [SMALL]])
+def test_a_relay_sends_whole_batches_that_count_once(tmp_path: Path, plans: Any) -> None:
+    plain = reports(50, plan=SMALL).tobytes()
+    with testclient.TestClient(collector_app(tmp_path / "c", plans, shuffled=50)) as client:
+        assert client.post("/reports", content=plain, headers=BINARY).json()["accepted"] == 50
+        assert client.post("/reports", content=plain, headers=BINARY).json()["repeated_batches"] == 1
+        few = reports(49, seed=2, plan=SMALL).tobytes()
+        assert client.post("/reports", content=few, headers=BINARY).json()["accepted"] == 0
+        assert client.post("/reports", content=batch(3), headers=BINARY).json()["accepted"] == 0
+        assert client.get("/health").json()["accepted"] == 50
+
+
 def test_a_full_disk_is_told_and_passes(browser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")

@@ -14,12 +14,13 @@ import typer
 from sfumato.cli.options import Json, Subcommands
 from sfumato.cli.outcome import emit, guarded
 from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.exact.written import amount, rounded
 from sfumato.serve.command import serve
 from sfumato.show.progress import watched
 
 if TYPE_CHECKING:
     from sfumato.local import Plan
-    from sfumato.privacy import Bound
+    from sfumato.privacy import Approximate, Bound
 
 local_app = typer.Typer(
     cls=Subcommands,
@@ -49,7 +50,12 @@ def plan_command(
         typer.Option(help="Instead of --spend: what may be lost once a relay shuffles, Approximate(1, 1e-8)."),
     ] = None,
     honest: Annotated[
-        int | None, typer.Option(help="With --central: how many devices at least follow the plan in one batch.")
+        int | None,
+        typer.Option(help="With --central or --delta: how many devices at least follow the plan in one batch."),
+    ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(help="With --spend and --honest: say what is lost once a relay shuffles, for example 1e-8."),
     ] = None,
     items: Annotated[
         str | None,
@@ -78,16 +84,20 @@ def plan_command(
         raise ParameterError(f"{str(out)!r} exists already and is not overwritten; write another name after --out.")
     people, share = _users(users), None if wanted is None else _share(wanted)
     options: dict[str, Any] = {"reports": reports, "wanted": share, "method": method, "false_items": false_items}
-    options |= {**_asked(items, candidates, numbers), **_spent(spend, central, honest)}
+    options |= {**_asked(items, candidates, numbers), **_spent(spend, central, honest, delta)}
     with watched("Planning"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AccuracyWarning)
         made = local.plan(users=people, **options)
+        leak = options["central"].delta if central else delta
+        shuffled = None if leak is None else made.shuffled(honest, leak)
     if out is not None:
         made.save(out)
     cautions = [str(one.message) for one in caught if issubclass(one.category, AccuracyWarning)]
     written = [] if out is None else [f"Wrote {out}."]
-    text = "\n".join([*(f"Warning: {caution}" for caution in cautions), str(made), *written])
-    emit(_described(made, cautions), lambda: text, as_json)
+    said = [] if shuffled is None or honest is None else [_shuffled(shuffled, honest)]
+    text = "\n".join([*(f"Warning: {caution}" for caution in cautions), str(made), *said, *written])
+    record = {} if shuffled is None else {"shuffled": {"honest": honest, **shuffled.to_json()}}
+    emit({**_described(made, cautions), **record}, lambda: text, as_json)
 
 
 def _users(text: str) -> int:
@@ -127,7 +137,7 @@ def _asked(items: str | None, candidates: Path | None, numbers: str | None) -> d
     return {"items": read_domain(items, "--items")} if items else {"numbers": read_domain(numbers or "", "--numbers")}
 
 
-def _spent(spend: str | None, central: str | None, honest: int | None) -> dict[str, Any]:
+def _spent(spend: str | None, central: str | None, honest: int | None, delta: str | None) -> dict[str, Any]:
     """Return what a device may lose, or what all of them may once a relay shuffles."""
     from sfumato.ledger.typed import read_bound
 
@@ -136,10 +146,26 @@ def _spent(spend: str | None, central: str | None, honest: int | None) -> dict[s
             "Write --spend, for example Pure(4), what a device may lose by all its reports; or --central with --honest."
         )
     if central is not None:
+        if delta is not None:
+            raise ParameterError("--central says its own delta; leave --delta out.")
         return {"central": _bound(read_bound, central, "--central", "Approximate(1, 1e-8)"), "honest": honest}
-    if honest is not None:
-        raise ParameterError("--honest goes with --central; write --central 'Approximate(1, 1e-8)', or leave it out.")
+    if honest is not None and delta is None:
+        raise ParameterError(
+            "--honest goes with --central or --delta; write --central 'Approximate(1, 1e-8)' in place of --spend, add "
+            "--delta 1e-8, or leave it out."
+        )
+    if delta is not None and honest is None:
+        raise ParameterError("--delta goes with --honest, a lower bound on the devices of a batch; add --honest 80000.")
     return {"spend": _bound(read_bound, spend or "", "--spend", "Pure(4)")}
+
+
+def _shuffled(loss: Approximate, honest: int) -> str:
+    """Say what is lost once a relay shuffles, and what that takes."""
+    return (
+        f"Shuffled by a relay among at least {honest} honest devices, a person loses at most epsilon "
+        f"{rounded(loss.epsilon, up=True, digits=6)} at delta {amount(loss.delta)} towards whoever sees whole batches "
+        f"only; collect them with --shuffled {honest}. Towards the relay the epsilon above stays."
+    )
 
 
 def _bound(read: Callable[[str, str], Bound], text: str, name: str, example: str) -> Bound:
@@ -231,6 +257,10 @@ def collect(
     format: Format = None,
     ids: Annotated[bool, typer.Option(help="Whether reports carry ids, which tell duplicates.")] = True,
     batch: Annotated[str | None, typer.Option(help="A name for standard input: the same bytes count once.")] = None,
+    shuffled: Annotated[
+        int | None,
+        typer.Option(help="Take shuffled batches only: each file is one, without ids, of at least so many reports."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Collect reports durably; each counts once, and a file that was collected before is skipped.
@@ -244,10 +274,10 @@ def collect(
 
     made = None if plan is None else read_plan(plan)
     said = Intake()
-    with Collector(collection, made, ids=ids) as collector, watched("Collecting") as step:
+    with Collector(collection, made, ids=ids, shuffled=shuffled) as collector, watched("Collecting") as step:
         for number, name in enumerate(files):
             batches = (
-                stream_batches(sys.stdin.buffer, format or "json", collector.plan.report_bytes, batch)
+                stream_batches(sys.stdin.buffer, format or "json", collector.collection, batch)
                 if name == "-"
                 else file_batches(name, format, collector.collection)
             )

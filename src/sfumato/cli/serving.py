@@ -73,6 +73,17 @@ def _place(house: House) -> str:
     return f"http://{shown}:{house.service.port}"
 
 
+def _require_shared(house: House) -> None:
+    """Refuse a house that several processes cannot serve together."""
+    if any(one.shuffled for one in house.collections):
+        raise ParameterError(
+            "A collection of shuffled batches is taken by one process; leave --workers out, or run that collection by "
+            "itself: sfumato local serve COLLECTION --shuffled N."
+        )
+    if "://" not in house.service.store:
+        raise ParameterError('Several processes share a store in PostgreSQL; write store = "$SFUMATO_STORE".')
+
+
 def _run(path: Path, host: str | None, port: int | None, workers: int) -> None:
     import uvicorn
 
@@ -84,8 +95,8 @@ def _run(path: Path, host: str | None, port: int | None, workers: int) -> None:
     found = load_house(path)
     service = replace(found.service, host=host or found.service.host, port=port or found.service.port)
     house = replace(found, service=service)
-    if workers > 1 and "://" not in service.store:
-        raise ParameterError('Several processes share a store in PostgreSQL; write store = "$SFUMATO_STORE".')
+    if workers > 1:
+        _require_shared(house)
     checked(house)
     if service.host not in LOOPBACK and service.secure_cookies is not True:
         typer.echo("Note: put a proxy with TLS before the service; browsers keep its cookies to https.", err=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.local.beginnings import Beginnings
 from sfumato.local.cutoffs import cutoff
 from sfumato.local.evidence import Law, linear_law
 from sfumato.local.linear import PEEL_ROUNDS, LinearHash, LinearReader, crowded
@@ -28,8 +29,8 @@ class AllReports:
     """The tables of all roles whose reports speak of whole items or of their prefixes.
 
     A device draws its role without looking at its item, and a report speaks for an item with the same chance in every
-    role. So the reports of all roles add up to one count, whatever the sizes of the roles. A role is left out for an
-    item whose prefix of that length another known item shares.
+    role. So the reports of all roles add up to one count, whatever the sizes of the roles. Where a role speaks of an
+    item together with others that are known, what those have in the roles that speak of each alone is taken off.
     """
 
     def __init__(
@@ -48,17 +49,16 @@ class AllReports:
         self.sizes = np.array([reader.reports for reader in readers], dtype=np.float64)
         self.oracle: LinearHash = readers[0].oracle
         # Over the seed, another item has the same prefix of so many bits with this chance.
-        self.mates = np.array([((1 << (bits - length)) - 1) / max(1, (1 << bits) - 1) for length in lengths])
+        self.alike = np.array([((1 << (bits - length)) - 1) / max(1, (1 << bits) - 1) for length in lengths])
 
     @cached_property
     def counting(self) -> Any:
         """How many reports count for an item whose roles begin at each place; 0 for an item that has none."""
         return np.concatenate([np.cumsum(self.sizes[::-1])[::-1], [0.0]])
 
-    def begin(self, rows: Any) -> Any:
-        """Return, for each of these different rows, the first role in which no other one shares its prefix."""
-        shared = longest_shared(rows, self.bits)
-        return np.searchsorted(np.array(self.lengths), shared, side="right")
+    def beginnings(self, rows: Any) -> Beginnings:
+        """Return which of these different rows begin alike."""
+        return Beginnings(rows, self.bits, self.lengths, self.sizes, self.oracle.spread)
 
     def read(self, rows: Any, first: Any) -> Any:
         """Return what is left in the tables for each item, as counts over the roles that count for it."""
@@ -105,12 +105,49 @@ class AllReports:
                 reader.peel_many(self.points(rows[places], role), -shares[places] * size)
         shares[places] = 0.0
 
+    def completed(self, rows: Any, shared: Beginnings, alone: Any, peeled: Any) -> Any:
+        """Return shares from all roles that are read, given those from the roles that speak of each item alone.
+
+        In a role that several items share, what is left of them all is what they do not explain: each one's share
+        moves by it in proportion to the size of the role. So a report weighs the same in whichever role it speaks, and
+        no role has to be made up for by the others. `peeled` of each item is out of the tables.
+        """
+        counting = np.maximum(self.counting[shared.start], 1.0)
+        shares = alone.copy()
+        for role, (reader, size) in enumerate(zip(self.readers, self.sizes, strict=True)):
+            places = shared.sharing(role)
+            known: Any = size * shared.total(role, alone - peeled) if len(places) else None
+            for start in range(0, len(places), CHUNK):
+                part = places[start : start + CHUNK]
+                left = reader.counts(self.points(rows[part], role)) - known[part]
+                shares[part] += left / counting[part]
+        return shares
+
+    def mates(self, shared: Beginnings, alone: Any) -> Any:
+        """Return the variance that mates add to each completed share.
+
+        Of a mate its own share is uncertain, by the roles that speak of it alone, and how many of its holders drew a
+        role that is shared.
+        """
+        absent, held = self.oracle.deviation(1.0, 0.0) ** 2, self.oracle.deviation(1.0, 1.0) ** 2
+        share = np.clip(alone, 0.0, 1.0)
+        drawn = share * (1 - share) + share * (held - absent)
+        known = (absent + drawn) / np.maximum(self.counting[shared.alone], 1.0)
+        variance, read = np.zeros(len(alone)), np.zeros(len(alone))
+        for role, size in enumerate(self.sizes):
+            at = shared.sharing(role)
+            if len(at):
+                uncertain, spread = (shared.total(role, part)[at] - part[at] for part in (known, drawn))
+                variance[at] += ((read[at] + size) ** 2 - read[at] ** 2) * uncertain + size * spread
+                read[at] += size
+        return variance / np.maximum(self.counting[shared.start], 1.0) ** 2
+
     def background(self, peeled: float, first: Any) -> Any:
         """Return the share that devices with other items add by sharing prefixes, on average over the seed.
 
         `peeled` is the share of all items that are peeled.
         """
-        others = self.mates * self.sizes * max(0.0, 1.0 - peeled)
+        others = self.alike * self.sizes * max(0.0, 1.0 - peeled)
         sums = np.concatenate([np.cumsum(others[::-1])[::-1], [0.0]])
         return sums[first] / np.maximum(self.counting[first], 1.0)
 
@@ -128,17 +165,20 @@ class AllReports:
             weight += (signal * size) ** 2 * spread / self.oracle.outcomes
         return max(0.0, excess / weight) if weight else 0.0
 
-    def laws(self, first: Any) -> list[Law]:
-        """Return the laws of items by where their roles begin, given what is still in the tables."""
+    def laws(self, said: Readings, places: Any) -> list[Law]:
+        """Return the laws of the shares of some items, given what is still in the tables."""
         made = self._laws(self.unpeeled())
-        return [made[place] for place in np.asarray(first).tolist()]
+        return [
+            replace(made[start], base=made[start].base + more)
+            for start, more in zip(said.shared.start[places].tolist(), said.variance[places].tolist(), strict=True)
+        ]
 
     def role_laws(self) -> list[Law]:
         """Return the laws of the share that each role alone gives."""
         unpeeled = self.unpeeled()
         return [
-            linear_law(self.oracle, size, math.inf, unpeeled * (self.overlap + mates))
-            for size, mates in zip(self.sizes, self.mates, strict=True)
+            linear_law(self.oracle, size, math.inf, unpeeled * (self.overlap + alike))
+            for size, alike in zip(self.sizes, self.alike, strict=True)
         ]
 
     @property
@@ -151,7 +191,7 @@ class AllReports:
         for place in range(len(self.sizes) + 1):
             reports = self.counting[place]
             parts = self.sizes[place:] / max(reports, 1.0)
-            spill = unpeeled * float((parts**2 * (self.overlap + self.mates[place:])).sum())
+            spill = unpeeled * float((parts**2 * (self.overlap + self.alike[place:])).sum())
             found.append(linear_law(self.oracle, reports, self.everybody, spill))
         return found
 
@@ -194,43 +234,22 @@ def rows_of(server: Server, codes: Sequence[int]) -> Any:
     return encoder.white.apply_rows(rows) if isinstance(encoder, TreeEncoder) else rows
 
 
-def longest_shared(rows: Any, bits: int) -> Any:
-    """Return for each row how many first bits it has in common with the nearest other one; rows differ.
-
-    >>> longest_shared(np.array([[0b10110000], [0b10100000], [0b01100000]], dtype=np.uint8), 8).tolist()
-    [3, 3, 0]
-    """
-    shared = np.zeros(len(rows), dtype=np.int64)
-    if len(rows) < 2:
-        return shared
-    order = np.lexsort(rows.T[::-1])
-    near = _common(rows[order[:-1]], rows[order[1:]], bits)
-    shared[order[:-1]] = near
-    shared[order[1:]] = np.maximum(shared[order[1:]], near)
-    return shared
-
-
-def _common(one: Any, other: Any, bits: int) -> Any:
-    differ = one ^ other
-    byte = (differ != 0).argmax(axis=1)
-    value = differ[np.arange(len(differ)), byte]
-    common = 8 * byte + 7 - np.floor(np.log2(np.maximum(value, 1))).astype(np.int64)
-    return np.where(value == 0, bits, np.minimum(common, bits))
-
-
 @dataclass(frozen=True)
 class Readings:
     """What all roles say about some items, in their order.
 
-    `shares` have `added` taken off, what others add on average by sharing prefixes; `cuts` are counts, for those of a
-    list only.
+    `shares` have `added` taken off, what others add on average by sharing prefixes; `peeled` of them is out of the
+    tables. `cuts` are counts in the roles that speak of an item alone, for those of a list only. `variance` is what
+    mates add.
     """
 
     shares: Any
-    first: Any
+    peeled: Any
+    shared: Beginnings
     added: Any
     cuts: Any
     accepted: Any
+    variance: Any
 
 
 def read_list(tables: AllReports, rows: Any, count: int, chance: float, popular: Any = None) -> Readings:
@@ -240,7 +259,8 @@ def read_list(tables: AllReports, rows: Any, count: int, chance: float, popular:
     until nothing changes; what was accepted is tested again every time. `popular` marks rows of the list that were
     found too. A candidate that nobody holds is accepted with at most `chance`, all of them together (LO-LIST).
     """
-    first = tables.begin(rows)
+    shared = tables.beginnings(rows)
+    first = shared.alone
     counting = np.maximum(tables.counting[first], 1.0)
     own, cuts = np.zeros(len(rows)), np.zeros(len(rows))
     accepted = np.ones(len(rows), dtype=np.bool_)
@@ -258,6 +278,7 @@ def read_list(tables: AllReports, rows: Any, count: int, chance: float, popular:
         accepted = passing
         tables.settle(rows, first, own, accepted)
     left = tables.read(rows[:count], first[:count]) / counting[:count]
-    shares = own + np.concatenate([left, np.zeros(len(rows) - count)])
-    added = tables.background(float(np.maximum(own, 0.0).sum()), first)
-    return Readings(shares - added, first, added, cuts, accepted)
+    alone = own + np.concatenate([left, np.zeros(len(rows) - count)])
+    shares = tables.completed(rows, shared, alone, own)
+    added = tables.background(float(np.maximum(own, 0.0).sum()), shared.start)
+    return Readings(shares - added, own, shared, added, cuts, accepted, tables.mates(shared, alone))

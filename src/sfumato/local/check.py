@@ -40,9 +40,9 @@ class Check:
     `roles` compares how many reports came for each role with the shares of the plan; None if there are too few.
     `values` compares, role by role, the public part of the reports with a uniform one. `items` compares what the roles
     say about each listed item: support from some roles only was not sent by holders that draw their role. A forger who
-    draws roles as the plan says raises nothing, and each of his reports counts as `Plan.influence` users. At 0.1 % of
-    forged reports in one role the first alarm sees nothing below some three million reports: it finds faulty clients
-    and clumsy forgers.
+    draws roles as the plan says raises nothing, and each of his reports counts as `PopularItem.influence` users. At
+    0.1 % of forged reports in one role the first alarm sees nothing below some three million reports: it finds faulty
+    clients and clumsy forgers.
 
     >>> from sfumato import Noise, Pure, domain, local
     >>> plan = local.plan(users=50_000, spend=Pure(4), items=domain.integers(0, 2**20 - 1), seed=bytes(32))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -59,6 +60,22 @@ class Client(Mechanism):
         """
         self.plan.valid.require(now())
         return self.run(item, Noise() if noise is None else noise)
+
+    def moment(self, within: timedelta, noise: Noise | None = None) -> datetime:
+        """Return when to send: a second drawn evenly between now and `within` later, on days on which it is answered.
+
+        A report that is sent when something happens tells when it did. Draw the moment when the plan comes, before any
+        item is known, keep it, and make and send the report then, whatever the item is.
+
+        >>> from datetime import timedelta
+        >>> from sfumato import Pure, local
+        >>> plan = local.plan(users=1000, spend=Pure(1), candidates=["red", "green"], not_before="2999-01-01")
+        >>> plan.client().moment(within=timedelta(hours=24)).date().isoformat()
+        '2999-01-01'
+        """
+        start, end = self.plan.valid.span(now(), within)
+        drawn = (Noise() if noise is None else noise).uniform(end - start)
+        return datetime.fromtimestamp(start + drawn, UTC)
 
     def remember(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sfumato.local.all_reports import AllReports, Readings, of_server, read_list
 from sfumato.local.check import item_tests
 from sfumato.local.confirm import share_of_all
 from sfumato.local.cutoffs import answer_cutoff, cell_cutoff
-from sfumato.local.evidence import Evidence, Find, Law, drawn_bars
+from sfumato.local.evidence import Bar, Evidence, Find, Law, drawn_bars
 from sfumato.local.hadamard import HadamardReader
 from sfumato.local.linear import PEELED_BY_CHANCE
 from sfumato.local.popular import PopularItem
@@ -39,9 +40,9 @@ def found_items(
     popular = np.array([code in by_code for code in candidates], dtype=np.bool_)
     said = read_list(tables, rows, len(candidates), chance, popular)
     kept = [place for place, code in enumerate(codes) if said.accepted[place] or code in by_code]
-    apart = _apart(tables, rows[kept], said.shares[kept]) if len(tables.readers) > 1 else [None] * len(kept)
+    apart = _apart(tables, rows[kept], said.peeled[kept]) if len(tables.readers) > 1 else [None] * len(kept)
     items = []
-    for place, law, last in zip(kept, tables.laws(said.first[kept]), apart, strict=True):
+    for place, law, last in zip(kept, tables.laws(said, kept), apart, strict=True):
         share, error = float(said.shares[place]), float(law.error(said.shares[place]))
         find = by_code.get(codes[place])
         # Of an item that both show, the list's cut is the lower one.
@@ -49,19 +50,27 @@ def found_items(
         bars = _cut(tables, said, place) if listed or find is None else _passed(tables, said, place, find)
         score = share / float(law.error(0.0)) if find is None else find.score
         value = server.plan.items.value(codes[place])
-        items.append(PopularItem(value, share, error, score, apart=last, listed=listed, evidence=Evidence(law, bars)))
-    return items, item_tests(tables, rows[kept], said.first[kept], said.shares[kept])
+        most = float(said.shared.largest[place]) / tables.oracle.signal
+        items.append(PopularItem(value, share, error, score, last, listed, most, Evidence(law, bars)))
+    return items, item_tests(tables, rows[kept], said.shared.alone[kept], said.shares[kept])
 
 
 def _cut(tables: AllReports, said: Readings, place: int) -> Any:
-    """Return the one bar that an accepted candidate passed."""
-    return np.array([said.cuts[place] / tables.counting[said.first[place]] - said.added[place]])
+    """Return the one bar that an accepted candidate passed, in the roles that speak of it alone."""
+    alone = int(said.shared.alone[place])
+    if said.shared.start[place] == alone:
+        return np.array([said.cuts[place] / tables.counting[alone] - said.added[place]])
+    return _drawn(tables, said, place, [Bar(alone, len(tables.sizes), float(said.cuts[place]))])
 
 
 def _passed(tables: AllReports, said: Readings, place: int, find: Find) -> Any:
     """Return the bars that an item of the search passed."""
-    raw = float(said.shares[place] + said.added[place])
-    return drawn_bars(tables.oracle, tables.sizes, int(said.first[place]), raw, find.bars) - said.added[place]
+    return _drawn(tables, said, place, find.bars)
+
+
+def _drawn(tables: AllReports, said: Readings, place: int, bars: Sequence[Bar]) -> Any:
+    raw, start = float(said.shares[place] + said.added[place]), int(said.shared.start[place])
+    return drawn_bars(tables.oracle, tables.sizes, start, raw, bars) - said.added[place]
 
 
 def named_items(server: Server, codes: Sequence[int]) -> list[PopularItem]:
@@ -71,10 +80,14 @@ def named_items(server: Server, codes: Sequence[int]) -> list[PopularItem]:
         return [PopularItem(value, 0.0, math.inf) for value in values]
     tables = of_server(server)
     said = read_list(tables, rows_of(server, codes), len(codes), PEELED_BY_CHANCE)
-    return [
-        PopularItem(value, float(share), float(law.error(share)), float(share / law.error(0.0)), evidence=Evidence(law))
-        for value, share, law in zip(values, said.shares, tables.laws(said.first), strict=True)
-    ]
+    counted = (said.shared.largest / tables.oracle.signal).tolist()
+    told = zip(values, said.shares.tolist(), counted, tables.laws(said, slice(None)), strict=True)
+    return [_named(value, share, most, Evidence(law)) for value, share, most, law in told]
+
+
+def _named(value: Any, share: float, counted: float, known: Evidence) -> PopularItem:
+    error, zero = float(known.law.error(share)), float(known.law.error(0.0))
+    return PopularItem(value, share, error, share / zero, influence=counted, evidence=known)
 
 
 def plain_items(server: Server, codes: Sequence[int], chance: float | None = None) -> list[PopularItem]:
@@ -94,8 +107,8 @@ def plain_items(server: Server, codes: Sequence[int], chance: float | None = Non
     for place in np.flatnonzero(counts >= bars).tolist():
         share, law = float(counts[place]) / reports, Law(float(absent[place]) / reports**2, float(rise[place]))
         known = Evidence(law, None if chance is None else np.array([bars[place] / reports]))
-        error, zero = float(law.error(share)), float(law.error(0.0))
-        items.append(PopularItem(values[place], share, error, share / zero, listed=chance is not None, evidence=known))
+        made = _named(values[place], share, server.plan.influence, known)
+        items.append(made if chance is None else replace(made, listed=True))
     return items
 
 
@@ -105,13 +118,13 @@ def _plain_cuts(reader: Any, places: Any, log_chance: float) -> Any:
     return np.full(len(places), answer_cutoff(reader.oracle, reader.reports, log_chance))
 
 
-def _apart(tables: AllReports, rows: Any, shares: Any) -> list[tuple[float, float]]:
+def _apart(tables: AllReports, rows: Any, peeled: Any) -> list[tuple[float, float]]:
     """Return share and error by the last role alone, which no search has looked at."""
     last = len(tables.readers) - 1
     size = tables.sizes[last]
     points = tables.points(rows, last)
     # What is peeled of an item is put back before it is read.
-    counts = tables.readers[last].counts(points) + shares * size
+    counts = tables.readers[last].counts(points) + peeled * size
     errors = tables.readers[last].errors(points, counts)
     everybody = tables.everybody
     return [share_of_all(float(c), float(e), int(size), everybody) for c, e in zip(counts, errors, strict=True)]

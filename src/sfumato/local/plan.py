@@ -30,6 +30,7 @@ from sfumato.words import understood
 
 if TYPE_CHECKING:
     from sfumato.local.client import Client
+    from sfumato.local.linear import LinearHash
     from sfumato.local.server import Server
 
 FORMAT, DATED_FORMAT = 1, 2
@@ -173,16 +174,32 @@ class Plan:
         `false_items`.
         """
         from sfumato.local.cutoffs import listed_share
+
+        chance = between_zero_and_one(probability, "probability")
+        oracle, log_chance = self._listing(candidates)
+        return listed_share(oracle, self._counting, log_chance, float(chance))
+
+    def forgeable_listed(self, candidates: int) -> float:
+        """Return the part of the reports that suffices, if made up, to list one of so many candidates falsely.
+
+        That is less than `forgeable` says of the open search, as the cut of a list is lower: about every second time.
+        """
+        from sfumato.local.cutoffs import cutoff
+
+        oracle, log_chance = self._listing(candidates)
+        return oracle.signal * cutoff(oracle, self._counting, log_chance) / (self.users * self.reports)
+
+    def _listing(self, candidates: int) -> tuple[LinearHash, float]:
+        """Return the oracle by which a list of so many is read, and the logarithm of the chance that each has."""
         from sfumato.local.linear import LinearHash
 
-        count, chance = positive_integer(candidates, "candidates"), between_zero_and_one(probability, "probability")
+        count = positive_integer(candidates, "candidates")
         if isinstance(self.method, MeanMethod):
             raise ParameterError("A plan with numbers= has a mean and lists no items; ask for expected_error.")
         oracle = self.method.roles[-1].oracle
         if not self.searches or not isinstance(oracle, LinearHash):
             raise ParameterError("This plan has a list of its own; ask for detectable_at(probability).")
-        log_chance = math.log(self.method.false_items * LIST_PART / count)
-        return listed_share(oracle, self._counting, log_chance, float(chance))
+        return oracle, math.log(self.method.false_items * LIST_PART / count)
 
     @property
     def _counting(self) -> int:
@@ -195,7 +212,10 @@ class Plan:
 
     @property
     def influence(self) -> float:
-        """How many users one made-up report counts for, at most, in the share of an item (LO-FORGED)."""
+        """How many users one made-up report counts for, at most, in the share of an item (LO-FORGED).
+
+        Of an item that begins like others that are asked with it it is a little more: `PopularItem.influence` says it.
+        """
         oracle = self.method.roles[-1].oracle
         used = self._counting / (self.users * self.reports)
         return 1 / (oracle.signal * used)
@@ -330,6 +350,8 @@ class Plan:
     def _forging(self) -> str:
         counted = f"{self.influence:.3g}"
         said = f"A made-up report counts as at most {counted} user{'' if counted == '1' else 's'}"
+        if self.searches:
+            said += " (beside items that begin alike: as many as the share says)"
         if self.forgeable is None:
             return f"{said}."
         return f"{said}; {self.forgeable:.2%} of all reports, made up, can list an item that nobody holds."

@@ -48,7 +48,8 @@ class PopularItem:
     `score` is how many standard errors above zero the evidence is that found it. `apart` is share and error by the
     devices alone that took no part in the search, where there are such: a rougher estimate which nothing selected.
     If the range of `apart`, two errors to each side, holds 0 for an item near the cut, do not build on it. `listed`
-    says whether the item is there as a candidate of a list that was asked.
+    says whether the item is there as a candidate of a list that was asked. `influence` is how many users one made-up
+    report counts for in this share, at most.
 
     >>> low, high = PopularItem("red", share=0.25, error=0.01).interval(0.95)
     >>> round(low, 3), round(high, 3)
@@ -61,6 +62,7 @@ class PopularItem:
     score: float = 0.0
     apart: tuple[float, float] | None = None
     listed: bool = False
+    influence: float | None = None
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
     """How the share was read; `interval` works with it."""
 
@@ -94,6 +96,7 @@ class PopularItem:
             "score": self.score,
             "apart": None if self.apart is None else {"share": self.apart[0], "error": self.apart[1]},
             "listed": self.listed,
+            "influence": self.influence,
         }
 
 

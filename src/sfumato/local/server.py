@@ -233,7 +233,9 @@ def _combined(parts: Sequence[PopularItem], weights: Sequence[float]) -> Popular
         return PopularItem(parts[0].value, 0.0, math.inf)
     share = sum(weight * item.share for item, weight in counted)
     error = math.sqrt(sum((weight * item.error) ** 2 for item, weight in counted))
-    return PopularItem(parts[0].value, share, error, share / error)
+    # A report of any epoch moves the sum of all as it moves its own.
+    most = max((item.influence for item, _ in counted if item.influence is not None), default=None)
+    return PopularItem(parts[0].value, share, error, share / error, influence=most)
 
 
 def _warn_of_copies(servers: Sequence[Server]) -> None:

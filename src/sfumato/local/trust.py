@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import BudgetExceeded, ParameterError
@@ -18,6 +19,7 @@ MOST_SPENT = Pure(8)
 """What a device spends on one plan at most, unless it is told another limit; both clients have the same."""
 PERIODS = ("day", "week", "month", "quarter")
 LONGEST_EPOCH = 64
+DAY = 24 * 60 * 60
 
 
 def now() -> datetime:
@@ -102,6 +104,20 @@ class Validity:
         if self.not_after is not None and day > self.not_after:
             raise ParameterError(f"This plan was answered until {self.not_after}; do not answer it any more.")
 
+    def span(self, moment: datetime, within: timedelta) -> tuple[int, int]:
+        """Return the first second in which a device may send, and the one after the last, since 1970."""
+        if not isinstance(within, timedelta) or within < timedelta(seconds=1):
+            raise ParameterError("within= is how long a device may wait; write within=timedelta(hours=24).")
+        start = math.ceil(moment.timestamp())
+        if self.not_before is not None:
+            start = max(start, _midnight(self.not_before))
+        end = start + int(within.total_seconds())
+        if self.not_after is not None:
+            end = min(end, _midnight(self.not_after) + DAY)
+            if end <= start:
+                raise ParameterError(f"This plan was answered until {self.not_after}; do not answer it any more.")
+        return start, end
+
     def to_json(self) -> dict[str, str]:
         """Return what is said, and nothing else."""
         return {name: value for name, value in vars(self).items() if value is not None}
@@ -116,6 +132,10 @@ class Validity:
         last = "" if self.not_after is None else f" until {self.not_after}"
         name = "" if self.epoch is None else f" Its epoch is {self.epoch!r}."
         return f"Devices answer it{first}{last}.{name}" if first or last else name.strip()
+
+
+def _midnight(day: str) -> int:
+    return int(datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp())
 
 
 def _require_day(name: str, day: object) -> None:

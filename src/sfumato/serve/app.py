@@ -138,8 +138,10 @@ def _collector(terms: Collection, service: FastAPI) -> FastAPI:
             return held[0].role in WATCHERS and ALL in held[0].datasets
         return operators is not None and operators(headers)
 
-    # Every worker process of the service collects, so each has a lane.
-    return collector_app(terms.place, made, ids=terms.ids, lanes=True, authorize=keeper, metrics=watches)
+    # Every worker process of the service collects, so each has a lane; shuffled batches are taken by one.
+    lanes, shuffled = terms.shuffled is None, terms.shuffled
+    options: Any = {"ids": terms.ids, "lanes": lanes, "shuffled": shuffled, "authorize": keeper, "metrics": watches}
+    return collector_app(terms.place, made, **options)
 
 
 def _add_errors(app: FastAPI) -> None:

@@ -20,7 +20,7 @@ from sfumato.exact import positive_integer
 from sfumato.local.collector import Collector, CollectorSet, Intake
 from sfumato.local.collector.collection import is_collection
 from sfumato.local.collector.collectors import PLANS
-from sfumato.local.collector.ids import ID_BYTES, fresh
+from sfumato.local.collector.ids import ID_BYTES, Sorted, fresh
 from sfumato.local.plan import Plan
 from sfumato.local.wire import TAG_BYTES, Wire
 from sfumato.serve.commits import Busy, Commits
@@ -52,6 +52,7 @@ def collector_app(
     *,
     ids: bool = True,
     lanes: bool = False,
+    shuffled: int | None = None,
     most_bytes: int = MOST_BYTES,
     origins: Sequence[str] = (),
     authorize: Authorize | None = None,
@@ -60,9 +61,10 @@ def collector_app(
     """Return the service that collects into a directory: POST /reports, GET /plan, GET /health, GET /metrics.
 
     With a list of plans each report goes to the one that its tag names, and `/plan` gives the newest. `lanes=True` lets
-    several processes collect into the same directory. Bodies above `most_bytes` are refused. `origins` lists the web
-    pages that may send from a browser. `authorize` is asked about the headers before a body is read, for example
-    `senders.Tokens("tokens.txt")`; `metrics` is asked for GET /metrics, which is not there without it.
+    several processes collect into the same directory. With `shuffled=80_000` each body is one batch of a relay: binary,
+    without ids, of at least so many reports, and it counts once. Bodies above `most_bytes` are refused. `origins` lists
+    the web pages that may send from a browser. `authorize` is asked about the headers before a body is read, for
+    example `senders.Tokens("tokens.txt")`; `metrics` is asked for GET /metrics, which is not there without it.
 
     >>> import tempfile
     >>> from fastapi.testclient import TestClient
@@ -80,7 +82,7 @@ def collector_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with open_collector(place, plan, ids=ids, lanes=lanes) as collector:
+        with open_collector(place, plan, ids=ids, lanes=lanes, shuffled=shuffled) as collector:
             _prepare()
             app.state.commits = commits = Commits(collector)
             app.state.kept_out = {"token": 0, "rate": 0}
@@ -97,7 +99,7 @@ def collector_app(
         )
 
     # No function but an ASGI application: what comes most often needs nothing of what is worked out for other requests.
-    app.router.routes.append(Route("/reports", Posts(app, limit, ids, authorize), methods=["POST"]))
+    app.router.routes.append(Route("/reports", Posts(app, limit, ids and not shuffled, authorize), methods=["POST"]))
 
     @app.get("/plan")
     async def shown_plan(request: Request) -> JSONResponse:
@@ -135,14 +137,14 @@ def collector_app(
 
 
 def open_collector(
-    place: str | Path, plan: Plan | Sequence[Plan] | None, *, ids: bool, lanes: bool
+    place: str | Path, plan: Plan | Sequence[Plan] | None, *, ids: bool, lanes: bool, shuffled: int | None = None
 ) -> Collector | CollectorSet:
     """Return what collects: for one plan, or for several."""
     if isinstance(plan, Plan) or (plan is None and is_collection(place)):
-        return Collector(place, plan, ids=ids, lanes=lanes)
+        return Collector(place, plan, ids=ids, lanes=lanes, shuffled=shuffled)
     if plan is None and not (Path(place) / PLANS).exists():
         raise ParameterError(f"{str(place)!r} is no collection yet; give the plan to make one.")
-    return CollectorSet(place, plan or (), ids=ids, lanes=lanes)
+    return CollectorSet(place, plan or (), ids=ids, lanes=lanes, shuffled=shuffled)
 
 
 def _prepare() -> None:
@@ -155,9 +157,8 @@ def _prepare() -> None:
         wire.read_many(reports)
     before = np.zeros((1, ID_BYTES + wire.value_bytes), dtype=np.uint8)
     mapped = np.frombuffer(before.tobytes(), dtype=np.uint8).reshape(before.shape)
-    fresh(np.zeros((1, ID_BYTES), dtype=np.uint8), np.zeros(1, dtype=np.int64), [before, mapped]).records(
-        len(before[0])
-    )
+    files = [Sorted(before), Sorted(mapped)]
+    fresh(np.zeros((1, ID_BYTES), dtype=np.uint8), np.zeros(1, dtype=np.int64), files).records(len(before[0]))
 
 
 def _plans(request: Request) -> Sequence[Plan]:

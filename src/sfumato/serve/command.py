@@ -29,6 +29,10 @@ def serve(
     rate: Annotated[int | None, typer.Option(help="How many requests a minute a token may send.")] = None,
     metrics: Annotated[Path | None, typer.Option(help="A file of tokens that may read GET /metrics.")] = None,
     lanes: Annotated[bool, typer.Option(help="Let several of these processes collect into one directory.")] = False,
+    shuffled: Annotated[
+        int | None,
+        typer.Option(help="Take shuffled batches only: each body is one, without ids, of at least so many reports."),
+    ] = None,
 ) -> None:
     """Collect reports by HTTP: POST /reports, GET /plan, GET /health, GET /metrics."""
     from sfumato.local import read_plan
@@ -47,7 +51,7 @@ def serve(
         read = [read_plan(path) for path in plan or ()]
         made = None if not read else read[0] if len(read) == 1 else read
         # Open it once before anything listens, so that a mistake is one sentence and not a failed start.
-        open_collector(collection, made, ids=ids, lanes=lanes).close()
+        open_collector(collection, made, ids=ids, lanes=lanes, shuffled=shuffled).close()
         if rate is not None and tokens is None:
             raise ParameterError("--rate is for each token; add --tokens.")
         service = collector_app(
@@ -55,6 +59,7 @@ def serve(
             made,
             ids=ids,
             lanes=lanes,
+            shuffled=shuffled,
             most_bytes=most_bytes,
             origins=origin or (),
             authorize=None if tokens is None else Tokens(tokens, rate),

@@ -111,6 +111,7 @@ class Collection:
     metrics: Path | None = None
     rate: int | None = None
     ids: bool = True
+    shuffled: int | None = None
 
 
 @dataclass(frozen=True)

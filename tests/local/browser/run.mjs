@@ -54,6 +54,20 @@ const tasks = {
     }
     return told;
   },
+  // When devices send, at one moment after the other, with one number in place of the draws.
+  moments: () => {
+    const { plan, moments, seconds, drawn } = JSON.parse(input);
+    const bounds = [];
+    const source = { uniform: (bound) => (bounds.push(Number(bound)), drawn < bound ? BigInt(drawn) : bound - 1n) };
+    const told = moments.map((moment) => {
+      try {
+        return new Client(plan, { now: () => new Date(moment) }).moment(seconds, source).toISOString();
+      } catch (reason) {
+        return reason.message;
+      }
+    });
+    return { told, bounds };
+  },
   // How a device names the period of each moment, read from its memory.
   "period names": async () => {
     const { plan, kind, moments } = JSON.parse(input);

@@ -17,10 +17,13 @@ const DATES = ["not_before", "not_after", "epoch"];
 /** What a device spends on one plan at most, unless it is told another limit; the Python client has the same. */
 const MOST_SPENT = 8;
 const VERSION = 1;
+const DAY = 86400;
 const TAG_BYTES = 4;
 const MOST_BITS = 1024;
 const ID_BYTES = 16;
 const OUTSIDE_DIGEST = ["tag", "why"];
+
+const midnight = (day) => Date.parse(`${day}T00:00:00Z`) / 1000;
 
 /** Draws from the system's cryptographic source. */
 export const secureSource = {
@@ -102,6 +105,19 @@ export class Client {
     for (const day of [first, last]) {
       if (day !== undefined && dayNumber(day) === null) refuse("This is no plan: its days are no days.");
     }
+    /**
+     * Return when to send, as a Date: a second drawn evenly between now and so many seconds later, on days on which the
+     * plan is answered. Draw it when the plan comes, before any item is known, and make and send the report then.
+     */
+    this.moment = (seconds, source = secureSource) => {
+      if (!(Number.isSafeInteger(seconds) && seconds > 0)) {
+        refuse("Say for how many seconds a device may wait; write for example client.moment(86400).");
+      }
+      const start = Math.max(Math.ceil(now().getTime() / 1000), first === undefined ? 0 : midnight(first));
+      const end = Math.min(start + seconds, last === undefined ? Infinity : midnight(last) + DAY);
+      if (end <= start) refuse(`This plan was answered until ${last}; do not answer it any more.`);
+      return new Date(1000 * (start + Number(source.uniform(BigInt(end - start)))));
+    };
     /** Refuse a moment at which the plan is not answered; this looks at the clock, never at an item. */
     this.requireValid = () => {
       const day = now().toISOString().slice(0, 10);

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.durable import UNREADABLE, why, write_durably
 from sfumato.errors import ParameterError, SketchError
-from sfumato.local.collector.ids import first_of_each, merged
+from sfumato.local.collector.ids import Sorted, first_of_each, in_parts, merged
 from sfumato.local.collector.intake import Intake
 from sfumato.local.collector.shards import Layout, Shard, read_shard, shard_paths
 from sfumato.local.plan import Plan
@@ -94,7 +94,7 @@ class State:
     def __init__(self, plan: Plan, ids: bool) -> None:
         self.server = Server(plan)
         self.ids = ids
-        self.files: dict[Path, Any] = {}
+        self.files: dict[Path, Sorted] = {}
         """The records of every shard, sorted, most of them mapped: where ids are found again."""
         self.batches: set[str] = set()
         self.good = 0
@@ -109,13 +109,13 @@ class State:
 
     def add(self, path: Path, shard: Shard) -> None:
         """Add a shard; `count` counts the records of all."""
-        self.files[path] = shard.records
+        self.files[path] = Sorted(shard.records)
         self.note(shard.intake, shard.batches)
 
     def count(self, layout: Layout) -> None:
         """Count the records of all shards, each id once."""
-        files = list(self.files.values())
-        for rows in map(first_of_each, merged(files)) if self.ids else files:
+        files = [file.records for file in self.files.values()]
+        for rows in map(first_of_each, merged(files)) if self.ids else in_parts(files):
             np.add.at(self.server.counts, layout.values_of(rows), 1)
             self.server.accepted += len(rows)
 

@@ -28,7 +28,7 @@ from sfumato.local.collector.collection import (
     read_collection,
 )
 from sfumato.local.collector.envelope import Parcel, open_envelopes
-from sfumato.local.collector.ids import ID_BYTES, fresh
+from sfumato.local.collector.ids import ID_BYTES, Sorted, fresh
 from sfumato.local.collector.intake import Intake
 from sfumato.local.collector.shards import (
     MAPPED,
@@ -94,6 +94,11 @@ class Collector:
     ) -> None:
         self.place = Path(place)
         least = 0 if shuffled is None else positive_integer(shuffled, "shuffled")
+        if least and lanes:
+            raise ParameterError(
+                "Shuffled batches are collected by one process, because two could each take the same batch; leave "
+                "lanes= out."
+            )
         self.collection = _described(self.place, plan, ids and not least, least)
         self._lock = RLock()
         self._held: BinaryIO | None
@@ -184,6 +189,8 @@ class Collector:
             try:
                 said, records, names = self._count(batches)
                 self._write(records, names, sum(said, Intake()))
+                # They are on the disk, and merging takes memory of its own.
+                del records
                 self._merge_shards()
             except BaseException:
                 # Memory is ahead of the disk, or behind it: the disk is what counts.
@@ -293,16 +300,16 @@ class Collector:
         if name is not None and (name in self._state.batches or name in names):
             return Intake(repeated=1), *NOTHING
         parcel = batch.parcel
-        least = self.collection.shuffled
-        if least and (parcel.ids is not None or len(parcel.reports) < least):
-            # With its id a report is not shuffled, and in a small batch it does not hide.
-            return Intake(envelope=parcel.envelope + parcel.length + len(parcel.reports)), *NOTHING
-        if self._layout.ids and parcel.ids is None:
-            # Without its id a report could be counted twice.
-            return Intake(envelope=parcel.envelope + parcel.length + len(parcel.reports)), *NOTHING
+        strange = Intake(envelope=parcel.envelope + parcel.length + len(parcel.reports)), *NOTHING
+        # With its id a report is not shuffled, and without it one could be counted twice where ids tell them apart.
+        if (parcel.ids is None) == self._layout.ids and (self._layout.ids or self.collection.shuffled):
+            return strange
+        values, good, wrong = self.plan.wire.read_many(parcel.reports)
+        if len(values) - wrong.total < self.collection.shuffled:
+            # In a small batch a report does not hide; only those of this plan hide each other.
+            return strange
         if name is not None:
             names.append(name)
-        values, good, wrong = self.plan.wire.read_many(parcel.reports)
         if wrong.total:
             values, ids = values[good], parcel.ids[good] if self._layout.ids else NOTHING[0]
         else:
@@ -319,7 +326,8 @@ class Collector:
         self._tiers[path] = 0
         # A long one is mapped rather than kept.
         long = records.nbytes > MAPPED
-        self._state.files[path] = read_shard(path, self._layout, written=True).records if long else records
+        kept = read_shard(path, self._layout, written=True).records if long else records
+        self._state.files[path] = Sorted(kept)
         self._state.note(intake, names)
 
     def _merge_shards(self) -> None:
@@ -330,7 +338,7 @@ class Collector:
                 joined = replace_shards(path, self._layout, same)
                 for old in same:
                     del self._tiers[old], self._state.files[old]
-                self._tiers[path], self._state.files[path] = joined.tier, joined.records
+                self._tiers[path], self._state.files[path] = joined.tier, Sorted(joined.records)
 
     def _next_path(self) -> Path:
         path = self.collection.directory / shard_name(self._number)
@@ -344,13 +352,13 @@ def _described(directory: Path, plan: Plan | None, ids: bool, shuffled: int) -> 
         collection = open_collection(directory)
         if plan is not None and plan.digest != collection.plan.digest:
             raise SketchError(f"{str(directory)!r} collects for another plan; give this plan a directory of its own.")
-        if collection.ids != ids:
-            kind = "with" if collection.ids else "without"
-            raise ParameterError(f"{str(directory)!r} is a collection {kind} ids; write ids={collection.ids}.")
         if collection.shuffled != shuffled:
             raise ParameterError(
                 f"{str(directory)!r} was made with shuffled={collection.shuffled or None}; write the same."
             )
+        if collection.ids != ids:
+            kind = "with" if collection.ids else "without"
+            raise ParameterError(f"{str(directory)!r} is a collection {kind} ids; write ids={collection.ids}.")
         return collection
     if plan is None:
         raise ParameterError(f"{str(directory)!r} is no collection yet; give the plan to make one.")

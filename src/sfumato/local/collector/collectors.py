@@ -33,6 +33,7 @@ class CollectorSet:
 
     Plans are added as time goes on, and retired: reports of a retired plan that come after its last moment count as
     late and are not stored. Two plans whose reports carry the same tag cannot be told apart, so the second is refused.
+    `shuffled=80_000` takes whole shuffled batches of one plan only; see `Collector`.
 
     >>> import tempfile
     >>> from sfumato import Pure, local
@@ -46,9 +47,17 @@ class CollectorSet:
     [1, 1]
     """
 
-    def __init__(self, place: str | Path, plans: Sequence[Plan] = (), *, ids: bool = True, lanes: bool = False) -> None:
+    def __init__(
+        self,
+        place: str | Path,
+        plans: Sequence[Plan] = (),
+        *,
+        ids: bool = True,
+        lanes: bool = False,
+        shuffled: int | None = None,
+    ) -> None:
         self.place = Path(place)
-        self.ids, self.lanes = ids, lanes
+        self.ids, self.lanes, self.shuffled = ids, lanes, shuffled
         if is_collection(self.place):
             raise ParameterError(f"{str(place)!r} is the collection of one plan; open it with Collector.")
         if isinstance(plans, Plan):
@@ -183,7 +192,7 @@ class CollectorSet:
         self.close()
 
     def _open(self, digest: str, plan: Plan | None) -> None:
-        made = Collector(self.place / digest, plan, ids=self.ids, lanes=self.lanes)
+        made = Collector(self.place / digest, plan, ids=self.ids, lanes=self.lanes, shuffled=self.shuffled)
         if made.plan.digest.hex() != digest:
             made.close()
             raise SketchError(f"The directory {digest} collects for another plan; move it to where it came from.")

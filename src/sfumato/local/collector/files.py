@@ -47,27 +47,35 @@ def format_of(path: str | Path, format: str | None) -> str:
 
 
 def file_batches(path: str | Path, format: str | None, collection: Collection) -> Iterator[Batch]:
-    """Return the batches of a file; their names are made of the file's name and all bytes so far."""
+    """Return the batches of a file; their names are made of the file's name and all bytes so far.
+
+    Where batches are shuffled the whole file is one: in a part of it fewer hide each other.
+    """
+    whole = bool(collection.shuffled)
     kind = format_of(path, format)
     report_bytes = collection.plan.report_bytes
     if not Path(path).is_file():
         raise ParameterError(f"There is no file {str(path)!r}; name a file of reports.")
     mark = hashlib.sha256(Path(path).name.encode() + b"\n" + kind.encode() + b"\n")
     if kind == "parquet":
-        yield from _parquet_batches(Path(path), report_bytes, collection.ids, mark)
+        yield from _parquet_batches(Path(path), report_bytes, collection.ids, mark, whole)
         return
     with Path(path).open("rb") as file:
-        for block in blocks(file, record_bytes(kind, report_bytes)):
+        for block in [file.read()] if whole else blocks(file, record_bytes(kind, report_bytes)):
             mark.update(block)
             yield Batch(open_envelopes(block, kind, report_bytes), mark.hexdigest())
 
 
-def stream_batches(stream: BinaryIO, format: str, report_bytes: int, name: str | None = None) -> Iterator[Batch]:
-    """Return the batches of a stream such as standard input, each soon after it came.
+def stream_batches(stream: BinaryIO, format: str, collection: Collection, name: str | None = None) -> Iterator[Batch]:
+    """Return the batches of a stream such as standard input, each soon after it came; a shuffled one is one batch.
 
     A stream has no name, so all of it counts; give it a name, and the same bytes under it count once.
     """
     require_format(format)
+    report_bytes = collection.plan.report_bytes
+    if collection.shuffled:
+        yield Batch(open_envelopes(stream.read(), format, report_bytes))
+        return
     mark = hashlib.sha256((name or "").encode() + b"\n")
     for block in blocks(stream, record_bytes(format, report_bytes), QUIET if name is None else None):
         mark.update(block)
@@ -112,7 +120,7 @@ def _is_waiting_stream(stream: BinaryIO) -> bool:
     return stream is getattr(sys.stdin, "buffer", None) and not stream.seekable()
 
 
-def _parquet_batches(path: Path, report_bytes: int, ids: bool, mark: Any) -> Iterator[Batch]:
+def _parquet_batches(path: Path, report_bytes: int, ids: bool, mark: Any, whole: bool) -> Iterator[Batch]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -123,10 +131,18 @@ def _parquet_batches(path: Path, report_bytes: int, ids: bool, mark: Any) -> Ite
             # Names hold the number of the batch and the bytes of the file, so that a changed file is another one.
             with path.open("rb") as raw:
                 mark.update(hashlib.file_digest(raw, "sha256").digest())
-            for number, rows in enumerate(file.iter_batches(batch_size=ROWS, columns=columns)):
+            for number, rows in enumerate(_tables(file, columns, whole)):
                 yield Batch(_table_parcel(rows, ids, report_bytes), f"{mark.hexdigest()} {number}")
     except (pa.ArrowException, OSError) as reason:
         raise ParameterError(f"{path.name!r} cannot be read as Parquet ({type(reason).__name__}).") from None
+
+
+def _tables(file: Any, columns: list[str], whole: bool) -> Iterator[Any]:
+    """Return the rows of a Parquet file, some at a time or all together."""
+    if not whole:
+        yield from file.iter_batches(batch_size=ROWS, columns=columns)
+    elif file.metadata.num_rows:
+        yield file.read(columns=columns).combine_chunks()
 
 
 def _require_columns(path: Path, schema: Any, columns: list[str]) -> None:

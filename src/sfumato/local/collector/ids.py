@@ -1,13 +1,14 @@
 """Which report came under which id: each id counts once, whatever the order in which its copies come.
 
-Ids are kept sorted on the disk, in the shards themselves, and found there by galloping search in mapped files. So the
-memory of a collector does not grow with them. Of several numbers under one id the smallest counts. That rule knows no
-order, so every split of the reports gives the same counts, on every engine. A device that sends a report again sends
-the same one, so for honest devices it changes nothing.
+Ids are kept sorted on the disk, in the shards themselves, and found there in mapped files, a part at a time, whose
+memory is given back. So the memory of a collector does not grow with them. Of several numbers under one id the smallest
+counts. That rule knows no order, so every split of the reports gives the same counts, on every engine. A device that
+sends a report again sends the same one, so for honest devices it changes nothing.
 """
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +18,12 @@ import numpy as np
 
 ID_BYTES = 16
 WORD = 8
-RANGE = 1 << 18
-"""About so many records of each file are merged at a time."""
+RANGE = 1 << 17
+"""About so many records, of all files together, are merged at a time."""
+WINDOW = 1 << 24
+"""So many bytes of a mapped file are in memory at a time, about."""
+FENCE = 512
+"""Of so many records that follow each other in a file the first id is kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,45 @@ class Fresh:
         return made
 
 
-def fresh(ids: Any, values: Any, files: Sequence[Any]) -> Fresh:
-    """Return what reports under these ids change, where `files` are sorted records that were there before."""
+@dataclass(frozen=True)
+class Sorted:
+    """Sorted records in a file; of every few the first id is in memory, so that a few ids are found by a few reads."""
+
+    records: Any
+
+    @cached_property
+    def _fences(self) -> Any:
+        return _heads(_every(self.records, FENCE, 0))
+
+    def parts(self, words: Any) -> Iterator[tuple[slice, Any]]:
+        """Return parts of sorted ids, each with sorted records among which all those under these ids are."""
+        mapped = isinstance(self.records, np.memmap)
+        near = self._near(words) if mapped and len(words) * FENCE < len(self.records) // 4 else None
+        if near is not None:
+            yield slice(0, len(words)), near
+            return
+        # Ids are random, so a part of the sorted ones lies in about the same part of the file.
+        step = max(1, len(words) * WINDOW // max(self.records.nbytes, WINDOW))
+        for start in range(0, len(words), step):
+            yield slice(start, start + step), self.records
+            let_go(self.records)
+
+    def _near(self, words: Any) -> Any:
+        """Return the records that lie between the same fences as the ids; None if too many begin alike."""
+        heads = np.ascontiguousarray(words[:, 0])
+        low = np.maximum(np.searchsorted(self._fences, heads, side="left") - 1, 0)
+        high = np.maximum(np.searchsorted(self._fences, heads, side="right") - 1, 0)
+        if (high - low).max(initial=0) > 1:
+            return None
+        plain = np.asarray(self.records)
+        blocks = np.unique(np.concatenate([low, high])).tolist()
+        near = np.concatenate([plain[:0], *(plain[block * FENCE : (block + 1) * FENCE] for block in blocks)])
+        let_go(self.records)
+        return near
+
+
+def fresh(ids: Any, values: Any, files: Sequence[Sorted]) -> Fresh:
+    """Return what reports under these ids change, where `files` were there before."""
     from sfumato.local.kernels.ids import NONE, distinct, look_up
 
     ids = np.ascontiguousarray(ids)
@@ -67,9 +109,18 @@ def fresh(ids: Any, values: Any, files: Sequence[Any]) -> Fresh:
     smallest, first = (np.empty(len(ids), dtype=np.int64) for _ in range(2))
     count = distinct(ids, values, by_rows(ids), words, smallest, first)
     old = np.full(count, NONE, dtype=np.int64)
-    for records in files:
-        look_up(records, words[:count], old)
+    for file in files:
+        for part, records in file.parts(words[:count]):
+            look_up(records, words[:count][part], old[part])
     return Fresh(words[:count], smallest[:count], old, first[:count])
+
+
+def let_go(*files: Any) -> None:
+    """Give the memory of mapped files back; the system keeps in its cache what it likes, and reads the rest again."""
+    for records in files:
+        mapped = getattr(records, "_mmap", None)
+        if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def by_rows(rows: Any) -> Any:
@@ -110,21 +161,52 @@ def _heads(rows: Any) -> Any:
 
 def merged(files: Sequence[Any]) -> Iterator[Any]:
     """Return all records of sorted files in their order, a range of ids at a time, so that little memory is needed."""
-    from sfumato.local.kernels.ids import places
-
     filled = [records for records in files if len(records)]
     if not filled:
         return
     longest = max(filled, key=len)
-    bounds = np.ascontiguousarray(longest[RANGE::RANGE, :ID_BYTES])
-    ends = [[*places(records, bounds).tolist(), len(records)] for records in filled]
+    step = max(1, RANGE // len(filled))
+    bounds = _every(longest, step, step)
+    ends = [[*_places(records, bounds), len(records)] for records in filled]
     starts = [0] * len(filled)
     for part in range(len(bounds) + 1):
         rows = np.concatenate(
             [records[start : end[part]] for records, start, end in zip(filled, starts, ends, strict=True)]
         )
         starts = [end[part] for end in ends]
+        let_go(*filled)
         yield rows[by_rows(rows)]
+
+
+def _every(records: Any, step: int, first: int) -> Any:
+    """Return the ids of the first record and of each that is `step` after the last one."""
+    wide = max(1, WINDOW // (step * records.shape[1]))
+    found = [np.zeros((0, ID_BYTES), dtype=np.uint8)]
+    for start in range(first, len(records), wide * step):
+        found.append(np.array(records[start : start + wide * step : step, :ID_BYTES]))
+        let_go(records)
+    return np.concatenate(found)
+
+
+def _places(records: Any, ids: Any) -> list[int]:
+    """Return where each of some sorted ids begins, or would begin."""
+    from sfumato.local.kernels.ids import places
+
+    found: list[int] = []
+    step = max(1, len(ids) * WINDOW // max(records.nbytes, WINDOW))
+    for start in range(0, len(ids), step):
+        before = found[-1] if found else 0
+        found += (before + places(records[before:], ids[start : start + step])).tolist()
+        let_go(records)
+    return found
+
+
+def in_parts(files: Sequence[Any]) -> Iterator[Any]:
+    """Return the records of files as they stand, a few at a time."""
+    for records in files:
+        for start in range(0, len(records), RANGE):
+            yield records[start : start + RANGE]
+            let_go(records)
 
 
 def first_of_each(rows: Any) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 
 from sfumato.durable import PART, UNREADABLE, sync_directory, why, write_durably
 from sfumato.errors import SketchError
-from sfumato.local.collector.ids import ID_BYTES, by_rows, merged
+from sfumato.local.collector.ids import ID_BYTES, WINDOW, by_rows, let_go, merged
 from sfumato.local.collector.intake import Intake
 
 MAGIC = b"sfumato shard 1\n"
@@ -139,7 +139,11 @@ def _is_whole(data: Any) -> bool:
     checksum, end = hashlib.sha256(), len(data) - _CHECKSUM_BYTES
     for start in range(0, max(end, 0), MAPPED):
         checksum.update(data[start : min(start + MAPPED, end)])
-    return checksum.digest() == bytes(data[max(end, 0) :])
+        if start % WINDOW == 0:
+            let_go(data)
+    found = bytes(data[max(end, 0) :])
+    let_go(data)
+    return checksum.digest() == found
 
 
 def _read_head(data: Any, name: str, layout: Layout) -> Shard:

@@ -212,3 +212,11 @@ def test_rows_of_nobody_are_refused_before_they_are_paid_for(method: str) -> Non
         with pytest.raises(ParameterError, match="nobody in this table"):
             curator.ask(sf.Synopsize(method, columns=("sex=Male",)), Pure(0.5))
         assert curator.count().value == 0 and curator.histogram("sex", spend=Pure(0.5)).loss.person.epsilon <= 0.5
+
+
+@pytest.mark.parametrize("prior", [None, "even", "model"])
+def test_nobody_is_talked_about_and_nothing_is_paid(prior: str | None) -> None:
+    with sf.curate(ROWS.slice(0, 0), SCHEMA, Pure(1)) as curator:
+        with pytest.raises(ParameterError, match="nobody in this table"):
+            curator.converse(["sex"], spend=Pure(0.5), prior=prior)
+        assert curator.ledger.history() == []

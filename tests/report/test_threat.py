@@ -262,11 +262,13 @@ def test_the_page_escapes_names() -> None:
 
 
 def test_reports_are_saved_by_suffix(report: ThreatReport, tmp_path: Path) -> None:
-    assert report.save(tmp_path / "new" / "r.html").read_text().startswith("<!DOCTYPE html>")
+    assert report.save(tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
     assert json.loads(report.save(tmp_path / "r.JSON").read_text())["delta"] == "1/1000000"
     assert report.save(str(tmp_path / "r.txt")).read_text().startswith("Privacy report")
     with pytest.raises(ParameterError, match=r"\.html, \.json or \.txt"):
         report.save(tmp_path / "r.pdf")
+    with pytest.raises(ParameterError, match="There is no folder"):
+        report.save(tmp_path / "misspelled" / "r.html")
 
 
 def test_the_part_that_is_used_is_that_of_the_limit_with_least_room() -> None:

@@ -39,6 +39,10 @@ def open_talk(
     **options: Any,
 ) -> Conversation:
     """Open a conversation; with `prior="model"` a model of its columns is bought, or found in the ledger, before."""
+    if curator.basis.people == 0:
+        raise ParameterError(
+            "There is nobody in this table, so there are no rows to talk about; check the source and the person column."
+        )
     if prior != "model":
         if isinstance(prior, str) and prior != "even":
             raise ParameterError(f"prior= is 'model', 'even', a model, or a law by column; {prior!r} is none of them.")

@@ -131,7 +131,10 @@ class ThreatReport:
         return body(self)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the report as `.html`, `.json` or `.txt` and return its path; over a file only with `overwrite`."""
+        """Write the report as `.html`, `.json` or `.txt` into a folder that is there, and return its path.
+
+        It goes over a file only with `overwrite`.
+        """
         target = Path(path)
         written: dict[str, Callable[[], str]] = {
             ".html": self.html,
@@ -141,9 +144,8 @@ class ThreatReport:
         make = written.get(target.suffix.lower())
         if make is None:
             raise ParameterError(f"A report is written as .html, .json or .txt, and {target.name!r} ends in none.")
-        require_new(target, overwrite=overwrite)
+        require_new(target, overwrite=overwrite, in_folder=True)
         content = make()
-        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(content, encoding="utf-8")
         return target
 

@@ -223,6 +223,7 @@ def _ask_in_browser(place: str, token: str, picture: Path | None) -> None:
         page.click("text=Ask and pay")
         page.wait_for_selector("text=How to cite it")
         if picture is not None:
+            page.wait_for_load_state("networkidle")
             page.screenshot(path=str(picture), full_page=True)
         browser.close()
 

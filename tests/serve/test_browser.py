@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from sfumato.errors import AccuracyWarning
 from sfumato.publish import Publication
 from sfumato.serve.app import service_app
 from sfumato.serve.demo import make_demo
@@ -29,6 +30,8 @@ AXE = Path(__file__).parent / "assets" / "axe.min.js"
 PICTURES = os.environ.get("SFUMATO_PICTURES")
 pytestmark = [
     pytest.mark.audit,
+    # The service tells these to who asks; here they would end its requests.
+    pytest.mark.filterwarnings(f"ignore::{AccuracyWarning.__module__}.{AccuracyWarning.__name__}"),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed; apt-get install chromium"),
 ]
 

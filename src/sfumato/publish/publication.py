@@ -15,10 +15,11 @@ from sfumato.answer import Answer
 from sfumato.ask.asked import PLAIN, Asked
 from sfumato.curator.finishing import answers_of, same_event
 from sfumato.durable import lock, make_directory
-from sfumato.errors import LedgerError, ParameterError, SfumatoError
+from sfumato.errors import LedgerError, ParameterError, SfumatoError, Unfinished
 from sfumato.ledger import Ledger
 from sfumato.ledger.slots import SlotCharge
 from sfumato.privacy import ADD_REMOVE, Loss
+from sfumato.privacy.spoken import HIDDEN, odds
 from sfumato.publish.begun import Begun, begun_of, gone
 from sfumato.publish.calendar import Slot, unit_of
 from sfumato.publish.charges import charges_of
@@ -44,6 +45,11 @@ TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 ANOTHER_LEDGER = (
     "{place} was published, and the ledger {ledger} knows nothing of it: it is an older copy, or another one, and what "
     "was spent is missing there. Put the newest back. If nothing in {home} was ever published, remove that directory."
+)
+NOT_MOUNTED = (
+    "{place} is not there, which holds what totals that run on have read: mount it or put it back, and run again; "
+    "nothing was done. If it is lost for good, end the total with sfumato publish run --give-up {name}; what was "
+    "published stays."
 )
 Lend = Callable[[], AbstractContextManager[Table]]
 """What hands over the rows of a period."""
@@ -164,6 +170,7 @@ class Publication:
         """Release what is due or begun of some periods, and write all files once."""
         due = [slot for slot in wanted if self._state(book, seen, slot) in ("due", "begun")]
         self._require_own(seen, due)
+        self._require_kept(book, due)
         try:
             for slot in due:
                 self._run_slot(book, slot)
@@ -183,6 +190,14 @@ class Publication:
             for place in [home / f"{path}.{kind}" for kind in ("csv", "parquet")]:
                 if request not in seen.entries and place.exists():
                     raise LedgerError(ANOTHER_LEDGER.format(place=place, ledger=shown(self.file.ledger), home=home))
+
+    def _require_kept(self, book: Ledger, due: Sequence[Slot]) -> None:
+        """Refuse to go on where the place of what totals have read is not there: a disk that is not mounted, say."""
+        for begun in self._begun(book) if any(slot.unit == self.file.period for slot in due) else ():
+            table = None if begun.stopped else current(begun.file, begun.spec, book)
+            place = self.file.private / "read"
+            if table is not None and (table.number or table.done(book)) and not place.is_dir():
+                raise Unfinished(NOT_MOUNTED.format(place=place, name=table.id.removeprefix(self._id(""))))
 
     def _dead(self, book: Ledger, wanted: Sequence[Slot], period: str | None) -> Sequence[Slot]:
         """Return the period that may be charged anew; one that is not dead is refused."""
@@ -468,9 +483,14 @@ class Publication:
         return ", ".join(one.name for one in self.file.running()) or "none"
 
     def _short(self) -> str:
-        if not self.file.budget.units:
-            return "one person is hidden; noise only, not sampling error"
-        return f"one {self.file.budget.units[0][0]} of one person is hidden; noise only, not sampling error"
+        budget = self.file.budget
+        who, bound = (
+            (f"one {budget.units[0][0]} of one person", budget.units[0][1])
+            if budget.units
+            else ("one person", budget.person)
+        )
+        hidden = "is hidden" if bound is not None and odds(bound) < HIDDEN else "is not hidden"
+        return f"{who} {hidden}; noise only, not sampling error"
 
     def _layout(self, book: Ledger, note: str = "") -> Layout:
         done = {entry.id.partition("~")[0] for entry in book.history() if entry.state == "committed"}

@@ -361,7 +361,7 @@ def test_a_private_place_that_is_not_mounted_ends_nothing(tmp_path):
     publication.run(today=date(2026, 1, 3))
     private, before = tmp_path / "visits.ledger.private", files(tmp_path)
     private.rename(tmp_path / "elsewhere")
-    with pytest.raises(Unfinished, match="mount it or put it back.*--give-up running/total;"):
+    with pytest.raises(Unfinished, match=r"mount it or put it back.*--give-up running/total;"):
         publication.run(today=date(2026, 1, 4))
     with Ledger(tmp_path / "visits.ledger") as book:
         assert "pub/visits/2026-01-03" not in {entry.id for entry in book.history()}  # nothing was charged

@@ -375,6 +375,19 @@ def test_a_private_place_that_is_not_mounted_ends_nothing(tmp_path):
     assert [one.name for one in publication.run(today=date(2026, 1, 5))] == ["2026-01-04"]
 
 
+def test_a_total_that_nobody_released_yet_may_begin(tmp_path):
+    """A run with nothing due writes its files without a row; a file with one is of another ledger."""
+    text = FILE.split("[[table]]")[0] + "[[table]]" + FILE.split("[[table]]")[2]
+    publication = sf.Publication.load(prepare(tmp_path, text=text))
+    assert publication.run(today=date(2026, 1, 1)) == [] and (tmp_path / "out/visits/total.csv").exists()
+    assert [one.name for one in publication.run(today=date(2026, 1, 2))] == ["2026-01-01"]
+    (tmp_path / "visits.ledger").unlink()
+    for kind in ("csv", "parquet"):
+        with pytest.raises(LedgerError, match=f"total.{kind} was published, and the ledger"):
+            publication.run(today=date(2026, 1, 3))
+        (tmp_path / f"out/visits/total.{kind}").unlink()
+
+
 def test_given_up_is_dead_and_stays_spent(tmp_path, monkeypatch):
     from sfumato.ask.asked import Asked
 

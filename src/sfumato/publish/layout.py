@@ -293,6 +293,20 @@ class Layout:
         return found
 
 
+def has_rows(place: Path) -> bool:
+    """Tell whether a file of a table is there and holds a row; one that cannot be read may."""
+    if not place.exists():
+        return False
+    if place.suffix == ".csv":
+        return place.read_bytes().count(b"\n") > 1
+    from pyarrow import ArrowException, parquet
+
+    try:
+        return bool(parquet.read_metadata(place).num_rows)
+    except (ArrowException, OSError):
+        return True
+
+
 def table_of(answer: Answer) -> Frame:
     """Return an answer as a table; of a model made-up rows, as many as it says that there are.
 

@@ -27,7 +27,7 @@ from sfumato.publish.digests import Digests
 from sfumato.publish.file import PublicationFile, TableSpec, load_file, read_record
 from sfumato.publish.foreseen import made_up, plan_of, rehearsed
 from sfumato.publish.horizons import current, running_series
-from sfumato.publish.layout import Layout
+from sfumato.publish.layout import Layout, has_rows
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.period_tables import PeriodTables
 from sfumato.publish.planned import PublicationPlan
@@ -188,7 +188,8 @@ class Publication:
         own |= {RunningTable(self.file, spec).id: spec.name for spec in self.file.running()} if due else {}
         for request, path in own.items():
             for place in [home / f"{path}.{kind}" for kind in ("csv", "parquet")]:
-                if request not in seen.entries and place.exists():
+                # Before its first period a total has files without rows.
+                if request not in seen.entries and (place.exists() if "/" in path else has_rows(place)):
                     raise LedgerError(ANOTHER_LEDGER.format(place=place, ledger=shown(self.file.ledger), home=home))
 
     def _require_kept(self, book: Ledger, due: Sequence[Slot]) -> None:

@@ -382,10 +382,15 @@ def test_a_total_that_nobody_released_yet_may_begin(tmp_path):
     assert publication.run(today=date(2026, 1, 1)) == [] and (tmp_path / "out/visits/total.csv").exists()
     assert [one.name for one in publication.run(today=date(2026, 1, 2))] == ["2026-01-01"]
     (tmp_path / "visits.ledger").unlink()
-    for kind in ("csv", "parquet"):
+    for kind in ("parquet", "csv"):
         with pytest.raises(LedgerError, match=f"total.{kind} was published, and the ledger"):
             publication.run(today=date(2026, 1, 3))
         (tmp_path / f"out/visits/total.{kind}").unlink()
+    alone = sf.Publication.load(prepare(tmp_path, text=FILE.split('[[table]]\nname = "total"')[0]))
+    (tmp_path / "out/visits/period=2026-01-01").mkdir()
+    (tmp_path / "out/visits/period=2026-01-01/answer.json").write_text("{}")
+    with pytest.raises(LedgerError, match=r"answer\.json was published, and the ledger"):
+        alone.run(today=date(2026, 1, 3))
 
 
 def test_given_up_is_dead_and_stays_spent(tmp_path, monkeypatch):

@@ -27,7 +27,7 @@ from sfumato.publish.digests import Digests
 from sfumato.publish.file import PublicationFile, TableSpec, load_file, read_record
 from sfumato.publish.foreseen import made_up, plan_of, rehearsed
 from sfumato.publish.horizons import current, running_series
-from sfumato.publish.layout import Layout, has_rows
+from sfumato.publish.layout import TABLE_FORMATS, Layout, has_rows
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.period_tables import PeriodTables
 from sfumato.publish.planned import PublicationPlan
@@ -184,13 +184,21 @@ class Publication:
     def _require_own(self, seen: Seen, due: Sequence[Slot]) -> None:
         """Refuse to release anew what was published by a ledger that this one knows nothing of: an older copy, say."""
         home = self.file.to / self.file.name
-        own = {self._id(slot.issue): f"{slot.path}/{one.name}" for slot in due for one in self.file.listed(slot)}
-        own |= {RunningTable(self.file, spec).id: spec.name for spec in self.file.running()} if due else {}
-        for request, path in own.items():
-            for place in [home / f"{path}.{kind}" for kind in ("csv", "parquet")]:
-                # Before its first period a total has files without rows.
-                if request not in seen.entries and (place.exists() if "/" in path else has_rows(place)):
-                    raise LedgerError(ANOTHER_LEDGER.format(place=place, ledger=shown(self.file.ledger), home=home))
+        totals = [RunningTable(self.file, spec) for spec in self.file.running()] if due else []
+        # Before its first period a total has files without rows.
+        whose = {
+            home / f"{table.spec.name}.{kind}": table.id
+            for table in totals
+            for kind in TABLE_FORMATS
+            if has_rows(home / f"{table.spec.name}.{kind}")
+        }
+        for slot in due:
+            names = [f"{one.name}.{kind}" for one in self.file.listed(slot) for kind in TABLE_FORMATS]
+            there = [home / slot.path / name for name in (*names, "answer.json")] if names else []
+            whose |= {place: self._id(slot.issue) for place in there if place.exists()}
+        for place, request in whose.items():
+            if request not in seen.entries:
+                raise LedgerError(ANOTHER_LEDGER.format(place=place, ledger=shown(self.file.ledger), home=home))
 
     def _require_kept(self, book: Ledger, due: Sequence[Slot]) -> None:
         """Refuse to go on where the place of what totals have read is not there: a disk that is not mounted, say."""

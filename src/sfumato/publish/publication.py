@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
@@ -15,44 +15,33 @@ from sfumato.answer import Answer
 from sfumato.ask.asked import PLAIN, Asked
 from sfumato.curator.finishing import answers_of, same_event
 from sfumato.durable import lock, make_directory
-from sfumato.errors import LedgerError, ParameterError, SfumatoError, Unfinished
+from sfumato.errors import LedgerError, ParameterError, SfumatoError
 from sfumato.ledger import Ledger
 from sfumato.ledger.slots import SlotCharge
 from sfumato.privacy import ADD_REMOVE, Loss
-from sfumato.privacy.spoken import HIDDEN, odds
 from sfumato.publish.begun import Begun, begun_of, gone
 from sfumato.publish.calendar import Slot, unit_of
 from sfumato.publish.charges import charges_of
 from sfumato.publish.digests import Digests
 from sfumato.publish.file import PublicationFile, TableSpec, load_file, read_record
 from sfumato.publish.foreseen import made_up, plan_of, rehearsed
+from sfumato.publish.guards import require_kept, require_own
 from sfumato.publish.horizons import current, running_series
-from sfumato.publish.layout import TABLE_FORMATS, Layout, has_rows
+from sfumato.publish.layout import Layout
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.period_tables import PeriodTables
 from sfumato.publish.planned import PublicationPlan
-from sfumato.publish.reading import read_day, shown
+from sfumato.publish.reading import read_day
 from sfumato.publish.series import Series
-from sfumato.publish.sources import Rows, gathered, source_of
+from sfumato.publish.sources import Lend, Rows, gathered, lent, source_of
 from sfumato.publish.states import OTHER_BEGUN, Period, Seen, State, Verified, following, newest, seen_of
 from sfumato.publish.total import RunningTable
-from sfumato.publish.words import promise
+from sfumato.publish.words import in_short, promise
 from sfumato.publish.zones import disagreements, starts_of
 from sfumato.table.data import Table, open_table
 
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 """Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
-ANOTHER_LEDGER = (
-    "{place} was published, and the ledger {ledger} knows nothing of it: it is an older copy, or another one, and what "
-    "was spent is missing there. Put the newest back. If nothing in {home} was ever published, remove that directory."
-)
-NOT_MOUNTED = (
-    "{place} is not there, which holds what totals that run on have read: mount it or put it back, and run again; "
-    "nothing was done. If it is lost for good, end the total with sfumato publish run --give-up {name}; what was "
-    "published stays."
-)
-Lend = Callable[[], AbstractContextManager[Table]]
-"""What hands over the rows of a period."""
 UNFINISHED = ("reserved", "started")
 """How a request stands that was paid for and has no answer."""
 
@@ -169,8 +158,9 @@ class Publication:
     def _complete(self, book: Ledger, seen: Seen, wanted: Sequence[Slot]) -> list[Period]:
         """Release what is due or begun of some periods, and write all files once."""
         due = [slot for slot in wanted if self._state(book, seen, slot) in ("due", "begun")]
-        self._require_own(seen, due)
-        self._require_kept(book, due)
+        require_own(self.file, seen, due)
+        if any(slot.unit == self.file.period for slot in due):
+            require_kept(self.file, book, self._begun(book))
         try:
             for slot in due:
                 self._run_slot(book, slot)
@@ -180,33 +170,6 @@ class Publication:
         self._write(book)
         seen = seen_of(self.file, book)
         return [self._period(book, seen, slot) for slot in due]
-
-    def _require_own(self, seen: Seen, due: Sequence[Slot]) -> None:
-        """Refuse to release anew what was published by a ledger that this one knows nothing of: an older copy, say."""
-        home = self.file.to / self.file.name
-        totals = [RunningTable(self.file, spec) for spec in self.file.running()] if due else []
-        # Before its first period a total has files without rows.
-        whose = {
-            home / f"{table.spec.name}.{kind}": table.id
-            for table in totals
-            for kind in TABLE_FORMATS
-            if has_rows(home / f"{table.spec.name}.{kind}")
-        }
-        for slot in due:
-            names = [f"{one.name}.{kind}" for one in self.file.listed(slot) for kind in TABLE_FORMATS]
-            there = [home / slot.path / name for name in (*names, "answer.json")] if names else []
-            whose |= {place: self._id(slot.issue) for place in there if place.exists()}
-        for place, request in whose.items():
-            if request not in seen.entries:
-                raise LedgerError(ANOTHER_LEDGER.format(place=place, ledger=shown(self.file.ledger), home=home))
-
-    def _require_kept(self, book: Ledger, due: Sequence[Slot]) -> None:
-        """Refuse to go on where the place of what totals have read is not there: a disk that is not mounted, say."""
-        for begun in self._begun(book) if any(slot.unit == self.file.period for slot in due) else ():
-            table = None if begun.stopped else current(begun.file, begun.spec, book)
-            place = self.file.private / "read"
-            if table is not None and (table.number or table.done(book)) and not place.is_dir():
-                raise Unfinished(NOT_MOUNTED.format(place=place, name=table.id.removeprefix(self._id(""))))
 
     def _dead(self, book: Ledger, wanted: Sequence[Slot], period: str | None) -> Sequence[Slot]:
         """Return the period that may be charged anew; one that is not dead is refused."""
@@ -218,7 +181,7 @@ class Publication:
     def _anew(self, book: Ledger, slot: Slot) -> Period:
         listed, source = self.file.listed(slot), self._source(slot)
         self._begins(book, slot)
-        with self._lent(source, slot) as lend:
+        with lent(partial(self._open, source, slot)) as lend:
             self._release(book, slot, listed, lend, again=True)
         self._write(book)
         return self._period(book, seen_of(self.file, book), slot)
@@ -287,7 +250,7 @@ class Publication:
         listed = self.file.listed(slot)
         source = self._source(slot)  # a missing file is said before anything is reserved
         self._begins(book, slot)
-        with self._lent(source, slot) as lend:
+        with lent(partial(self._open, source, slot)) as lend:
             if listed:
                 self._release(book, slot, listed, lend)
             if slot.unit != self.file.period or slot.revision:
@@ -297,19 +260,6 @@ class Publication:
                     # Lists of people leave rows out of what they read, so they read by themselves.
                     alone = begun.spec.rule is not None
                     self._step(book, begun.spec, slot, partial(self._open, source, slot) if alone else lend)
-
-    @contextmanager
-    def _lent(self, source: Any, slot: Slot) -> Iterator[Lend]:
-        """Open a period when its rows are first wanted, for all that is asked of it, and close it at the end."""
-        with ExitStack() as opened:
-            found: list[Table] = []
-
-            def lend() -> AbstractContextManager[Table]:
-                if not found:
-                    found.append(opened.enter_context(self._open(source, slot)))
-                return nullcontext(found[0])
-
-            yield lend
 
     def _source(self, slot: Slot) -> Any:
         return source_of(self.file, slot, self._rows)
@@ -485,21 +435,11 @@ class Publication:
                     begun = begun_of(self.file, spec, book)
                     if not begun.known:
                         raise LedgerError(begun.stopped)
-                    return running_series(begun.file, begun.spec, book, self._short())
+                    return running_series(begun.file, begun.spec, book, in_short(self.file.budget))
         raise ParameterError(f"No running total is called {table!r}; the publication has {self._named()}.")
 
     def _named(self) -> str:
         return ", ".join(one.name for one in self.file.running()) or "none"
-
-    def _short(self) -> str:
-        budget = self.file.budget
-        who, bound = (
-            (f"one {budget.units[0][0]} of one person", budget.units[0][1])
-            if budget.units
-            else ("one person", budget.person)
-        )
-        hidden = "is hidden" if bound is not None and odds(bound) < HIDDEN else "is not hidden"
-        return f"{who} {hidden}; noise only, not sampling error"
 
     def _layout(self, book: Ledger, note: str = "") -> Layout:
         done = {entry.id.partition("~")[0] for entry in book.history() if entry.state == "committed"}
@@ -509,7 +449,9 @@ class Publication:
         }
         begun = {one.spec.name: one for one in self._begun(book)}
         running = {
-            name: running_series(one.file, one.spec, book, self._short()) for name, one in begun.items() if one.readable
+            name: running_series(one.file, one.spec, book, in_short(self.file.budget))
+            for name, one in begun.items()
+            if one.readable
         }
         digests = Digests(book, self.file.name)
         words, before = tuple(self.words()), tuple(self.words(earlier=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from datetime import date, datetime
 
 import pyarrow
@@ -14,7 +15,7 @@ from pyarrow import parquet
 
 import sfumato as sf
 from sfumato.ask.prepared import Prepared
-from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SchemaError, SfumatoError
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SchemaError, SfumatoError, Unfinished
 from sfumato.ledger import Ledger
 from sfumato.publish.calendar import Slot, slots_between
 from tests.publish.sample import FILE, ROWS, SCHEMA, prepare, write_day
@@ -145,6 +146,7 @@ def test_files_with_the_words_of_an_earlier_version_stay_as_they_are(tmp_path, m
     stored = "out/visits/period=2026-01-01/answer.json"
     before = files(tmp_path)[stored]
     publication.run("2026-01-02", today=FEBRUARY)
+    assert publication.series("total").promise.startswith("one day of one person is not hidden")
     assert b"is right not hidden" in before and files(tmp_path)[stored] == before and publication.verify()
     assert b"is right not hidden" not in files(tmp_path)["out/visits/period=2026-01-02/answer.json"]
 
@@ -352,6 +354,43 @@ def test_a_lost_reading_ends_a_running_total_and_is_never_read_again(tmp_path):
     publication.run("2026-01-03", today=FEBRUARY)  # the tables that are asked anew go on
     assert states(publication)[2] == ("2026-01-03", "dead")
     assert publication.answers("2026-01-03")
+
+
+def test_a_private_place_that_is_not_mounted_ends_nothing(tmp_path):
+    publication = sf.Publication.load(prepare(tmp_path))
+    publication.run(today=date(2026, 1, 3))
+    private, before = tmp_path / "visits.ledger.private", files(tmp_path)
+    private.rename(tmp_path / "elsewhere")
+    with pytest.raises(Unfinished, match=r"mount it or put it back.*--give-up running/total;"):
+        publication.run(today=date(2026, 1, 4))
+    with Ledger(tmp_path / "visits.ledger") as book:
+        assert "pub/visits/2026-01-03" not in {entry.id for entry in book.history()}  # nothing was charged
+    shutil.rmtree(private)
+    (tmp_path / "elsewhere").rename(private)
+    assert files(tmp_path) == before
+    publication.run(today=date(2026, 1, 4))
+    assert states(publication, date(2026, 1, 4))[:3] == [(f"2026-01-0{day}", "done") for day in (1, 2, 3)]
+    shutil.rmtree(private)
+    publication.give_up("running/total")
+    assert [one.name for one in publication.run(today=date(2026, 1, 5))] == ["2026-01-04"]
+
+
+def test_a_total_that_nobody_released_yet_may_begin(tmp_path):
+    """A run with nothing due writes its files without a row; a file with one is of another ledger."""
+    text = FILE.split("[[table]]")[0] + "[[table]]" + FILE.split("[[table]]")[2]
+    publication = sf.Publication.load(prepare(tmp_path, text=text))
+    assert publication.run(today=date(2026, 1, 1)) == [] and (tmp_path / "out/visits/total.csv").exists()
+    assert [one.name for one in publication.run(today=date(2026, 1, 2))] == ["2026-01-01"]
+    (tmp_path / "visits.ledger").unlink()
+    for kind in ("parquet", "csv"):
+        with pytest.raises(LedgerError, match=f"total.{kind} was published, and the ledger"):
+            publication.run(today=date(2026, 1, 3))
+        (tmp_path / f"out/visits/total.{kind}").unlink()
+    alone = sf.Publication.load(prepare(tmp_path, text=FILE.split('[[table]]\nname = "total"')[0]))
+    (tmp_path / "out/visits/period=2026-01-01").mkdir()
+    (tmp_path / "out/visits/period=2026-01-01/answer.json").write_text("{}")
+    with pytest.raises(LedgerError, match=r"answer\.json was published, and the ledger"):
+        alone.run(today=date(2026, 1, 3))
 
 
 def test_given_up_is_dead_and_stays_spent(tmp_path, monkeypatch):

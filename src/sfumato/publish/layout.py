@@ -44,6 +44,7 @@ from sfumato.publish.series import PLACES, Estimates, Series
 Released = Mapping[Slot, Callable[[], dict[str, Answer]]]
 """By period, what gives its answers by table."""
 _TRUTH = {None: None, True: "true", False: "false"}
+TABLE_FORMATS = ("parquet", "csv")
 TOGETHER = 200
 """So many files are written after what is said of them was kept at once."""
 
@@ -203,7 +204,7 @@ class Layout:
             write_durably(place, [content])
 
     def _tables(self) -> list[str]:
-        return [kind for kind in ("parquet", "csv") if kind in self.file.formats]
+        return [kind for kind in TABLE_FORMATS if kind in self.file.formats]
 
     def _paths(self, slot: Slot) -> list[str]:
         listed = self.file.listed(slot)
@@ -291,6 +292,20 @@ class Layout:
                 self.file, self.promise, shown, self.running, note=self.note, begun=self.begun.values()
             ).encode()
         return found
+
+
+def has_rows(place: Path) -> bool:
+    """Tell whether a file of a table is there and holds a row; one that cannot be read may."""
+    if not place.exists():
+        return False
+    if place.suffix == ".csv":
+        return place.read_bytes().count(b"\n") > 1
+    from pyarrow import ArrowException, parquet
+
+    try:
+        return bool(parquet.read_metadata(place).num_rows)
+    except (ArrowException, OSError):
+        return True
 
 
 def table_of(answer: Answer) -> Frame:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
@@ -25,28 +25,23 @@ from sfumato.publish.charges import charges_of
 from sfumato.publish.digests import Digests
 from sfumato.publish.file import PublicationFile, TableSpec, load_file, read_record
 from sfumato.publish.foreseen import made_up, plan_of, rehearsed
+from sfumato.publish.guards import require_kept, require_own
 from sfumato.publish.horizons import current, running_series
 from sfumato.publish.layout import Layout
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.period_tables import PeriodTables
 from sfumato.publish.planned import PublicationPlan
-from sfumato.publish.reading import read_day, shown
+from sfumato.publish.reading import read_day
 from sfumato.publish.series import Series
-from sfumato.publish.sources import Rows, gathered, source_of
+from sfumato.publish.sources import Lend, Rows, gathered, lent, source_of
 from sfumato.publish.states import OTHER_BEGUN, Period, Seen, State, Verified, following, newest, seen_of
 from sfumato.publish.total import RunningTable
-from sfumato.publish.words import promise
+from sfumato.publish.words import in_short, promise
 from sfumato.publish.zones import disagreements, starts_of
 from sfumato.table.data import Table, open_table
 
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 """Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
-ANOTHER_LEDGER = (
-    "{place} was published, and the ledger {ledger} knows nothing of it: it is an older copy, or another one, and what "
-    "was spent is missing there. Put the newest back. If nothing in {home} was ever published, remove that directory."
-)
-Lend = Callable[[], AbstractContextManager[Table]]
-"""What hands over the rows of a period."""
 UNFINISHED = ("reserved", "started")
 """How a request stands that was paid for and has no answer."""
 
@@ -163,7 +158,9 @@ class Publication:
     def _complete(self, book: Ledger, seen: Seen, wanted: Sequence[Slot]) -> list[Period]:
         """Release what is due or begun of some periods, and write all files once."""
         due = [slot for slot in wanted if self._state(book, seen, slot) in ("due", "begun")]
-        self._require_own(seen, due)
+        require_own(self.file, seen, due)
+        if any(slot.unit == self.file.period for slot in due):
+            require_kept(self.file, book, self._begun(book))
         try:
             for slot in due:
                 self._run_slot(book, slot)
@@ -173,16 +170,6 @@ class Publication:
         self._write(book)
         seen = seen_of(self.file, book)
         return [self._period(book, seen, slot) for slot in due]
-
-    def _require_own(self, seen: Seen, due: Sequence[Slot]) -> None:
-        """Refuse to release anew what was published by a ledger that this one knows nothing of: an older copy, say."""
-        home = self.file.to / self.file.name
-        own = {self._id(slot.issue): f"{slot.path}/{one.name}" for slot in due for one in self.file.listed(slot)}
-        own |= {RunningTable(self.file, spec).id: spec.name for spec in self.file.running()} if due else {}
-        for request, path in own.items():
-            for place in [home / f"{path}.{kind}" for kind in ("csv", "parquet")]:
-                if request not in seen.entries and place.exists():
-                    raise LedgerError(ANOTHER_LEDGER.format(place=place, ledger=shown(self.file.ledger), home=home))
 
     def _dead(self, book: Ledger, wanted: Sequence[Slot], period: str | None) -> Sequence[Slot]:
         """Return the period that may be charged anew; one that is not dead is refused."""
@@ -194,7 +181,7 @@ class Publication:
     def _anew(self, book: Ledger, slot: Slot) -> Period:
         listed, source = self.file.listed(slot), self._source(slot)
         self._begins(book, slot)
-        with self._lent(source, slot) as lend:
+        with lent(partial(self._open, source, slot)) as lend:
             self._release(book, slot, listed, lend, again=True)
         self._write(book)
         return self._period(book, seen_of(self.file, book), slot)
@@ -263,7 +250,7 @@ class Publication:
         listed = self.file.listed(slot)
         source = self._source(slot)  # a missing file is said before anything is reserved
         self._begins(book, slot)
-        with self._lent(source, slot) as lend:
+        with lent(partial(self._open, source, slot)) as lend:
             if listed:
                 self._release(book, slot, listed, lend)
             if slot.unit != self.file.period or slot.revision:
@@ -273,19 +260,6 @@ class Publication:
                     # Lists of people leave rows out of what they read, so they read by themselves.
                     alone = begun.spec.rule is not None
                     self._step(book, begun.spec, slot, partial(self._open, source, slot) if alone else lend)
-
-    @contextmanager
-    def _lent(self, source: Any, slot: Slot) -> Iterator[Lend]:
-        """Open a period when its rows are first wanted, for all that is asked of it, and close it at the end."""
-        with ExitStack() as opened:
-            found: list[Table] = []
-
-            def lend() -> AbstractContextManager[Table]:
-                if not found:
-                    found.append(opened.enter_context(self._open(source, slot)))
-                return nullcontext(found[0])
-
-            yield lend
 
     def _source(self, slot: Slot) -> Any:
         return source_of(self.file, slot, self._rows)
@@ -461,16 +435,11 @@ class Publication:
                     begun = begun_of(self.file, spec, book)
                     if not begun.known:
                         raise LedgerError(begun.stopped)
-                    return running_series(begun.file, begun.spec, book, self._short())
+                    return running_series(begun.file, begun.spec, book, in_short(self.file.budget))
         raise ParameterError(f"No running total is called {table!r}; the publication has {self._named()}.")
 
     def _named(self) -> str:
         return ", ".join(one.name for one in self.file.running()) or "none"
-
-    def _short(self) -> str:
-        if not self.file.budget.units:
-            return "one person is hidden; noise only, not sampling error"
-        return f"one {self.file.budget.units[0][0]} of one person is hidden; noise only, not sampling error"
 
     def _layout(self, book: Ledger, note: str = "") -> Layout:
         done = {entry.id.partition("~")[0] for entry in book.history() if entry.state == "committed"}
@@ -480,7 +449,9 @@ class Publication:
         }
         begun = {one.spec.name: one for one in self._begun(book)}
         running = {
-            name: running_series(one.file, one.spec, book, self._short()) for name, one in begun.items() if one.readable
+            name: running_series(one.file, one.spec, book, in_short(self.file.budget))
+            for name, one in begun.items()
+            if one.readable
         }
         digests = Digests(book, self.file.name)
         words, before = tuple(self.words()), tuple(self.words(earlier=True))

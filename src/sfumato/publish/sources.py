@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -14,9 +14,13 @@ from typing import Any
 from sfumato.errors import ParameterError
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import DATE, NO_FILE, PublicationFile
+from sfumato.table.data import Table
 
 Rows = Callable[[date, date], Any]
 """What hands over the rows from a day to another, as anything that can be asked; also others, which are left out."""
+
+Lend = Callable[[], AbstractContextManager[Table]]
+"""What hands over the opened rows of a period."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,20 @@ def gathered(source: Any) -> Iterator[Any]:
         below = [glob.escape(part).replace(DATE, "*") for part in parts[first:]]
         folders = ["**", "*.parquet"] if Path(source.paths[0]).is_dir() else []
         yield str(Path(glob.escape(place), *below, *folders))
+
+
+@contextmanager
+def lent(opens: Lend) -> Iterator[Lend]:
+    """Open a period when its rows are first wanted, for all that is asked of it, and close it at the end."""
+    with ExitStack() as opened:
+        found: list[Table] = []
+
+        def lend() -> AbstractContextManager[Table]:
+            if not found:
+                found.append(opened.enter_context(opens()))
+            return nullcontext(found[0])
+
+        yield lend
 
 
 def spark_frame(file: PublicationFile, slot: Slot) -> Any:

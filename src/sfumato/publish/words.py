@@ -59,6 +59,17 @@ def promise(
     return found
 
 
+def in_short(budget: Budget) -> str:
+    """Return the promise in a few words, as it stands in pictures."""
+    who, bound = (
+        (f"one {budget.units[0][0]} of one person", budget.units[0][1])
+        if budget.units
+        else ("one person", budget.person)
+    )
+    hidden = "is hidden" if bound is not None and odds(bound) < HIDDEN else "is not hidden"
+    return f"{who} {hidden}; noise only, not sampling error"
+
+
 def _first(unit: str, bound: Bound, earlier: bool) -> str:
     if odds(bound) >= HIDDEN and not earlier:
         return (

@@ -48,13 +48,13 @@ GOLDEN = {
 class Runs:
     """How many collections of each kind."""
 
-    near64: int = 5
-    near97: int = 4
-    near193: int = 1
-    names: int = 2
-    lists: int = 2
-    falling: int = 1
-    named: int = 1
+    near64: int = 13
+    near97: int = 20
+    near193: int = 4
+    names: int = 4
+    lists: int = 5
+    falling: int = 2
+    named: int = 4
 
 
 QUICK = Runs(1, 1, 0, 1, 1, 1, 1)
@@ -82,7 +82,9 @@ def drawn(users: int, noise: Noise) -> tuple[list[str], dict[str, float]]:
     ends = np.cumsum(counts)
     places = np.searchsorted(ends, noise.uniform(int(ends[-1]), users), side="right")
     held = np.bincount(places, minlength=len(names))
-    return [names[place] for place in places], {name: held[at] / users for at, name in enumerate(names) if held[at]}
+    return [names[place] for place in places], {
+        name: int(held[at]) / users for at, name in enumerate(names) if held[at]
+    }
 
 
 def collected(plan: Any, items: Any, noise: Noise) -> Any:
@@ -143,7 +145,8 @@ def lists(run: int) -> dict[str, Any]:
     server = collected(plan, held, noise)
     candidates = [name for name, _ in identifiers()[:4000]] + [f"absent{number}" for number in range(1000)]
     alone, both, whole = server.popular(), server.popular(candidates=candidates), server.estimate(candidates)
-    inside = [item.low <= truth.get(item.value, 0.0) <= item.high for item in whole if item.value in truth]
+    # Not by the intervals, which end at zero: those of rare items hold more often.
+    inside = [abs(item.share - truth.get(item.value, 0.0)) <= 1.96 * item.error for item in whole]
     return {
         "open": len(alone),
         "listed": len(both),
@@ -282,9 +285,7 @@ def _lists(runs: Runs) -> list[Line]:
     counts = f"{mean['listed']:.1f} against {mean['open']:.1f} in {len(made)} collections, {absent} absent"
     title = "a list of 5000 finds more than the search, n = 1e5, ε = 4, identifiers"
     lines: list[Line] = [(title, f"{ratio:.1f} times: {counts}", "5 times, 0 absent", ratio >= 5 and not absent)]
-    lines.append(
-        ("intervals of the whole list hold", f"{mean['cover']:.1%}", "94 to 96 %", 0.94 <= mean["cover"] <= 0.965)
-    )
+    lines.append(("errors of the whole list hold", f"{mean['cover']:.1%}", "94 to 96 %", 0.94 <= mean["cover"] <= 0.96))
     other = _several("falling", falling, runs.falling)
     listed, alone = (float(np.mean([one[name] for one in other])) for name in ("listed", "open"))
     absent = sum(one["absent"] for one in other)

@@ -63,7 +63,8 @@ def stopped(folder: Path, store: str, ledger: str, workers: int, questions: int)
         time.sleep(0.01)
     began = time.monotonic()
     service.kill(signal.SIGTERM)
-    assert time.monotonic() - began < 30 and service.process is not None
+    # Of several workers some may still be starting on a busy machine, which they finish before they stop.
+    assert time.monotonic() - began < (30 if workers == 1 else 120) and service.process is not None
     assert service.process.returncode in (0, -signal.SIGTERM)
     assert not any(Path(f"/proc/{one}").exists() for one in working)  # none goes on by itself
     for thread in threads:

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment, linprog
 
 from sfumato import fair
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.fair.groups import earth
+from sfumato.fair.groups import affirmative, earth
 from sfumato.noise import Noise
 from tests.fair.support import metric_of, normal
 
@@ -128,6 +128,12 @@ def test_affirmative_action_keeps_its_promises(method, distance):
     aff = fair.affirmative_mapping(metric, normal(8, 26, 2), first, second, method=method, distance=distance)
     assert aff.parity < 1e-9 and aff.inside_first.ok and aff.inside_second.ok
     assert aff.plain <= aff.moved + 1e-9 and aff.cross <= aff.moved + 1e-9
+
+
+def test_an_image_that_is_over_by_rounding_alone_stays():
+    """Where nothing lacks there is nowhere to move it: 0/0 made a mapping of nothing but missing numbers."""
+    rows = np.full((2, 4), np.nextafter(0.25, 1.0))
+    assert (affirmative._within(rows, np.array([0.5, 0.5]), np.full(4, 0.25), 0.0) == rows).all()
 
 
 def test_exact_moves_no_further_than_fast():

@@ -17,6 +17,7 @@ import pytest
 
 from sfumato import Noise, local
 from sfumato.errors import ParameterError, SketchError
+from sfumato.local.collector import collection as collection_module
 from sfumato.local.collector import collector as collector_module
 from sfumato.local.collector import collectors as module
 from sfumato.local.collector import files
@@ -218,6 +219,30 @@ def test_batches_of_a_relay_count_once_and_only_if_they_are_large(tmp_path):
         local.Collector(tmp_path, COLOURS, ids=False)
     with pytest.raises(ParameterError, match="leave lanes= out"):
         local.Collector(tmp_path, COLOURS, shuffled=100, lanes=True)
+
+
+def test_a_shuffled_batch_in_two_collections_is_refused(tmp_path):
+    rows = reports(200, 2, COLOURS)
+    for name, body in (("a", rows), ("b", rows), ("c", reports(150, 3, COLOURS))):
+        with local.Collector(tmp_path / name, COLOURS, shuffled=100) as collector:
+            collector.add(local.envelopes(body, "reports"), "reports")
+    with pytest.raises(SketchError, match="same shuffled batch"):
+        local.read_collection(tmp_path / "a", tmp_path / "b")
+    assert local.read_collection(tmp_path / "a", tmp_path / "c").intake.accepted == 350
+
+
+def test_an_epoch_that_ends_while_it_is_read_is_read_whole(tmp_path, monkeypatch):
+    with local.Collector(tmp_path, SMALL) as collector:
+        collector.add(batch(9), "binary")
+        plain = collection_module.lanes_of
+
+        def closing(collection):
+            monkeypatch.setattr(collection_module, "lanes_of", plain)
+            collector.close_epoch()
+            return plain(collection)
+
+        monkeypatch.setattr(collection_module, "lanes_of", closing)
+        assert local.read_collection(tmp_path).intake.accepted == 50
 
 
 @pytest.mark.parametrize("kind", ["reports", "parquet", "stream"])

@@ -61,6 +61,14 @@ def test_a_report_about_a_candidate_that_begins_like_another_one_counts_no_more(
     assert 0.85 * PLAN.influence < moved < 1.05 * most and abs(other) < 1.05 * most
 
 
+@pytest.mark.parametrize("method", ["soft", "bitstogram", "expander"])
+def test_each_share_says_at_least_what_the_plan_says_whatever_the_method(method):
+    """Only the last roles of some methods speak of whole items, and a share is of all reports."""
+    plan = local.plan(users=20_000, spend=Pure(4), items=domain.integers(0, 2**20 - 1), method=method, seed=bytes(32))
+    server = server_of(plan.client().reports(np.arange(20_000), Noise(insecure_seed=3)), plan=plan)
+    assert server.estimate([5])[0].influence == pytest.approx(plan.influence, rel=0.15)
+
+
 def test_the_plan_says_how_many_forged_reports_list_an_item():
     assert 0.001 < PLAN.forgeable < 0.1 and f"{PLAN.forgeable:.2%}" in str(PLAN)
     enough = round(1.6 * PLAN.forgeable * PEOPLE)

@@ -393,6 +393,32 @@ def test_a_total_that_nobody_released_yet_may_begin(tmp_path):
         alone.run(today=date(2026, 1, 3))
 
 
+@pytest.mark.parametrize("kinds", ['["parquet", "csv"]', '["parquet"]', '["csv"]'])
+def test_an_older_copy_of_the_ledger_draws_no_step_of_a_total_again(tmp_path, kinds):
+    text = FILE.split("[[table]]")[0] + "[[table]]" + FILE.split("[[table]]")[2]
+    formats = text.replace("[output]", f"[output]\nformats = {kinds}")
+    publication = sf.Publication.load(prepare(tmp_path, text=formats))
+    publication.run(today=date(2026, 1, 2))
+    book = tmp_path / "visits.ledger"
+    older = book.read_bytes()
+    publication.run(today=date(2026, 1, 3))
+    newest, before = book.read_bytes(), files(tmp_path)
+    book.write_bytes(older)
+    with pytest.raises(LedgerError, match=r"total\.\w+ was published, and the ledger"):
+        publication.run(today=date(2026, 1, 4))
+    book.write_bytes(newest)
+    assert files(tmp_path) == before and publication.run(today=date(2026, 1, 3)) == []
+
+
+def test_a_lost_ledger_is_noticed_whatever_is_due(tmp_path):
+    text = FILE.split('[[table]]\nname = "total"')[0]
+    publication = sf.Publication.load(prepare(tmp_path, text=text))
+    publication.run(today=date(2026, 1, 2))
+    (tmp_path / "visits.ledger").unlink()
+    with pytest.raises(LedgerError, match="was published, and the ledger"):
+        publication.run("2026-01-02", today=date(2026, 1, 4))
+
+
 def test_given_up_is_dead_and_stays_spent(tmp_path, monkeypatch):
     from sfumato.ask.asked import Asked
 

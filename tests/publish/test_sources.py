@@ -211,6 +211,25 @@ def test_rows_count_in_their_day_in_whichever_file_they_arrive(tmp_path, text):
 
 
 @pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("second", ["folder", "empty"])
+def test_days_that_are_files_and_folders_are_refused_and_none_is_passed_over(tmp_path, second):
+    text = ALONE.replace('stamp = "at"', LATE).replace('"in/{date}.parquet"', '"in/{date}"')
+    path = prepare(tmp_path, [], text)
+    for day in (1, 2, 3):
+        one_row(tmp_path, f"2026-01-0{day}/a.parquet", day, date(2026, 1, 1))
+    place = tmp_path / "in/2026-01-02"
+    (place / "a.parquet").unlink()
+    if second == "folder":
+        place.rmdir()
+        parquet.write_table(pyarrow.table({"id": [2], "at": [date(2026, 1, 1)], "country": ["CH"]}), place)
+    publication = sf.Publication.load(path)
+    with pytest.raises(ParameterError, match="other days are folders" if second == "folder" else "2026-01-02"):
+        publication.run("2026-01-01", today=date(2026, 1, 5))
+    with Ledger(tmp_path / "visits.ledger") as book:
+        assert book.spent_in("day", "2026-01-01").percent == 0
+
+
+@pytest.mark.usefixtures("quiet")
 def test_a_longer_period_reads_the_files_of_its_days_and_no_others(tmp_path):
     text = ALONE.replace('"in/{date}.parquet"', '"in/of={date}/a.parquet"').replace(
         "question", 'every = "month"\nquestion'

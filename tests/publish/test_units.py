@@ -220,9 +220,9 @@ def test_the_words_give_odds_first():
     assert year == "Over each year: at most 71.4 % (Concentrated(0.365))."
     assert none.startswith("There is no bound over a lifetime") and "counts as two" in shift
     assert "after 30 of them not hidden (Concentrated(13.5))" in promise(budget, "day", single=False)[1]
-    wide = promise(Budget("none", units={"day": Concentrated(3)}), "day", single=True)[0]
-    assert wide.endswith("whether you were there in a given day is not hidden (Concentrated(3)).")
-    assert "protected" not in wide and "is right" not in wide
+    wide = promise(Budget("none", units={"day": Concentrated(3)}), "day", single=True)
+    assert wide[0].endswith("whether you were there in a given day is not hidden (Concentrated(3)).")
+    assert not any(word in sentence for sentence in wide for word in ("protected", "is right", "data is hidden"))
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def plan_command(
         made.save(out)
     cautions = [str(one.message) for one in caught if issubclass(one.category, AccuracyWarning)]
     written = [] if out is None else [f"Wrote {out}."]
-    said = [] if shuffled is None or honest is None else [_shuffled(shuffled, honest)]
+    said = [] if shuffled is None or honest is None else [_shuffled(shuffled, honest, made.reports)]
     text = "\n".join([*(f"Warning: {caution}" for caution in cautions), str(made), *said, *written])
     record = {} if shuffled is None else {"shuffled": {"honest": honest, **shuffled.to_json()}}
     emit({**_described(made, cautions), **record}, lambda: text, as_json)
@@ -159,12 +159,13 @@ def _spent(spend: str | None, central: str | None, honest: int | None, delta: st
     return {"spend": _bound(read_bound, spend or "", "--spend", "Pure(4)")}
 
 
-def _shuffled(loss: Approximate, honest: int) -> str:
+def _shuffled(loss: Approximate, honest: int, reports: int) -> str:
     """Say what is lost once a relay shuffles, and what that takes."""
     return (
         f"Shuffled by a relay among at least {honest} honest devices, a person loses at most epsilon "
         f"{rounded(loss.epsilon, up=True, digits=6)} at delta {amount(loss.delta)} towards whoever sees whole batches "
-        f"only; collect them with --shuffled {honest}. Towards the relay the epsilon above stays."
+        f"only; collect them with --shuffled {honest * reports}, so many reports. Towards the relay the epsilon above "
+        "stays."
     )
 
 

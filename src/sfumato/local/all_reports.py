@@ -133,6 +133,7 @@ class AllReports:
         share = np.clip(alone, 0.0, 1.0)
         drawn = share * (1 - share) + share * (held - absent)
         known = (absent + drawn) / np.maximum(self.counting[shared.alone], 1.0)
+        known += np.array(self._spills(self.unpeeled()))[shared.alone]
         variance, read = np.zeros(len(alone)), np.zeros(len(alone))
         for role, size in enumerate(self.sizes):
             at = shared.sharing(role)
@@ -141,6 +142,10 @@ class AllReports:
                 variance[at] += ((read[at] + size) ** 2 - read[at] ** 2) * uncertain + size * spread
                 read[at] += size
         return variance / np.maximum(self.counting[shared.start], 1.0) ** 2
+
+    def influence(self, shared: Beginnings) -> Any:
+        """Return how many users one report counts for in each share, at most; a share is of all reports."""
+        return shared.largest / self.oracle.signal * (self.everybody / max(float(self.counting[0]), 1.0))
 
     def background(self, peeled: float, first: Any) -> Any:
         """Return the share that devices with other items add by sharing prefixes, on average over the seed.
@@ -187,12 +192,17 @@ class AllReports:
         return self.oracle.spread / (self.oracle.spread - 1) / self.oracle.outcomes
 
     def _laws(self, unpeeled: float) -> list[Law]:
+        return [
+            linear_law(self.oracle, reports, self.everybody, spill)
+            for reports, spill in zip(self.counting, self._spills(unpeeled), strict=True)
+        ]
+
+    def _spills(self, unpeeled: float) -> list[float]:
+        """Return the variance that what is still in the tables adds to a share, by the role from which it is read."""
         found = []
-        for place in range(len(self.sizes) + 1):
-            reports = self.counting[place]
+        for place, reports in enumerate(self.counting):
             parts = self.sizes[place:] / max(reports, 1.0)
-            spill = unpeeled * float((parts**2 * (self.overlap + self.alike[place:])).sum())
-            found.append(linear_law(self.oracle, reports, self.everybody, spill))
+            found.append(unpeeled * float((parts**2 * (self.overlap + self.alike[place:])).sum()))
         return found
 
     def cuts(self, first: Any, taken: Any, chance: float, candidates: int) -> Any:

@@ -41,7 +41,7 @@ def found_items(
     said = read_list(tables, rows, len(candidates), chance, popular)
     kept = [place for place, code in enumerate(codes) if said.accepted[place] or code in by_code]
     apart = _apart(tables, rows[kept], said.peeled[kept]) if len(tables.readers) > 1 else [None] * len(kept)
-    items = []
+    items, counted = [], tables.influence(said.shared).tolist()
     for place, law, last in zip(kept, tables.laws(said, kept), apart, strict=True):
         share, error = float(said.shares[place]), float(law.error(said.shares[place]))
         find = by_code.get(codes[place])
@@ -50,8 +50,7 @@ def found_items(
         bars = _cut(tables, said, place) if listed or find is None else _passed(tables, said, place, find)
         score = share / float(law.error(0.0)) if find is None else find.score
         value = server.plan.items.value(codes[place])
-        most = float(said.shared.largest[place]) / tables.oracle.signal
-        items.append(PopularItem(value, share, error, score, last, listed, most, Evidence(law, bars)))
+        items.append(PopularItem(value, share, error, score, last, listed, counted[place], Evidence(law, bars)))
     return items, item_tests(tables, rows[kept], said.shared.alone[kept], said.shares[kept])
 
 
@@ -80,7 +79,7 @@ def named_items(server: Server, codes: Sequence[int]) -> list[PopularItem]:
         return [PopularItem(value, 0.0, math.inf) for value in values]
     tables = of_server(server)
     said = read_list(tables, rows_of(server, codes), len(codes), PEELED_BY_CHANCE)
-    counted = (said.shared.largest / tables.oracle.signal).tolist()
+    counted = tables.influence(said.shared).tolist()
     told = zip(values, said.shares.tolist(), counted, tables.laws(said, slice(None)), strict=True)
     return [_named(value, share, most, Evidence(law)) for value, share, most, law in told]
 

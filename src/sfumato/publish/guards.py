@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from sfumato.errors import LedgerError, Unfinished
@@ -11,10 +11,9 @@ from sfumato.publish.begun import Begun
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile
 from sfumato.publish.horizons import current
-from sfumato.publish.layout import TABLE_FORMATS, has_rows
+from sfumato.publish.layout import TABLE_FORMATS, last_period
 from sfumato.publish.reading import shown
 from sfumato.publish.states import Seen
-from sfumato.publish.total import RunningTable
 
 ANOTHER_LEDGER = (
     "{place} was published, and the ledger {ledger} knows nothing of it: it is an older copy, or another one, and what "
@@ -27,20 +26,33 @@ NOT_MOUNTED = (
 )
 
 
-def require_own(file: PublicationFile, seen: Seen, due: Sequence[Slot]) -> None:
-    """Refuse to release anew what was published by a ledger that this one knows nothing of: an older copy, say."""
+def require_own(file: PublicationFile, seen: Seen) -> None:
+    """Refuse to go on where something was published that this ledger knows nothing of: it is an older copy, say.
+
+    All that is there counts, whatever is due: what was spent on it is missing in every limit.
+    """
     home = file.to / file.name
-    whose: dict[Path, str] = {}
-    for table in [RunningTable(file, spec) for spec in file.running()] if due else []:
-        # Before its first period a total has files without rows.
-        there = [home / f"{table.spec.name}.{kind}" for kind in TABLE_FORMATS]
-        whose |= {place: table.id for place in there if has_rows(place)}
-    for slot in due:
-        names = [f"{one.name}.{kind}" for one in file.listed(slot) for kind in TABLE_FORMATS]
-        there = [home / slot.path / name for name in (*names, "answer.json")] if names else []
-        whose |= {place: f"pub/{file.name}/{slot.issue}" for place in there if place.exists()}
-    for place, request in whose.items():
-        if request not in seen.entries:
+    for spec, (done, _, stopped) in zip(file.running(), seen.running, strict=True):
+        # A total that takes no further step stands as it was published, and draws nothing.
+        for place in [] if stopped else [home / f"{spec.name}.{kind}" for kind in TABLE_FORMATS]:
+            last = last_period(place)
+            if last is not None and last not in done:
+                raise LedgerError(ANOTHER_LEDGER.format(place=place, ledger=shown(file.ledger), home=home))
+    for place in sorted([*home.glob("period=*"), *home.glob("period=*/revision=*")]):
+        issue = "/".join(part.partition("=")[2] for part in place.relative_to(home).parts)
+        if f"pub/{file.name}/{issue}" not in seen.entries:
+            _require_empty(file, place)
+
+
+def require_unpublished(file: PublicationFile, slot: Slot) -> None:
+    """Refuse to charge a period anew that has files: what is dead never had any, so another ledger wrote them."""
+    _require_empty(file, file.to / file.name / slot.path)
+
+
+def _require_empty(file: PublicationFile, folder: Path) -> None:
+    for place in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if place.is_file():
+            home = file.to / file.name
             raise LedgerError(ANOTHER_LEDGER.format(place=place, ledger=shown(file.ledger), home=home))
 
 

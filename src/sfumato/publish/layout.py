@@ -294,18 +294,28 @@ class Layout:
         return found
 
 
-def has_rows(place: Path) -> bool:
-    """Tell whether a file of a table is there and holds a row; one that cannot be read may."""
+def last_period(place: Path) -> str | None:
+    """Return the last period in the file of a total, whose rows go by period; None where it has no row, or no file.
+
+    Of a file that cannot be read nothing is known, and its name stands for the period: `verify` finds it damaged.
+    """
     if not place.exists():
-        return False
+        return None
     if place.suffix == ".csv":
-        return place.read_bytes().count(b"\n") > 1
+        with place.open("rb") as lines:
+            next(lines, None)
+            last = b""
+            for line in lines:
+                last = line
+        return last.partition(b",")[0].decode(errors="replace").strip() or None
     from pyarrow import ArrowException, parquet
 
     try:
-        return bool(parquet.read_metadata(place).num_rows)
-    except (ArrowException, OSError):
-        return True
+        with parquet.ParquetFile(place) as held:
+            groups = [number for number in range(held.num_row_groups) if held.metadata.row_group(number).num_rows]
+            return str(held.read_row_group(groups[-1], ["period"])["period"][-1]) if groups else None
+    except (ArrowException, OSError, KeyError):
+        return place.name
 
 
 def table_of(answer: Answer) -> Frame:

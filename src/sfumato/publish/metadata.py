@@ -134,7 +134,7 @@ def registry_record(file: PublicationFile, promise: tuple[str, ...]) -> str:
         "data_source_type": "Dynamic",
         "access_type": "Non-interactive",
         "unprotected_quantities": "The declared file, the schema, and on which days something was published.",
-        "late_data": f"A {file.period} is read {file.wait} days after its end; what arrives later is never read."
+        "late_data": f"A {file.period} is read {file.wait} days after its end; {_too_late(file)} is never read."
         if not file.revisions
         else f"A {file.period} is read {file.wait} days after its end, and again: {revisions_said(file)}",
         "composition": "Privacy filters, one for each period and limit; all adaptive.",
@@ -142,6 +142,10 @@ def registry_record(file: PublicationFile, promise: tuple[str, ...]) -> str:
         "mechanisms": [f"{one.name}: {_mechanism(one)}" for one in file.tables],
     }
     return "".join(_yaml(name, value) for name, value in record.items())
+
+
+def _too_late(file: PublicationFile) -> str:
+    return f"what arrives more than {file.lateness} days late" if file.lateness else "what arrives later"
 
 
 def revisions_said(file: PublicationFile) -> str:

@@ -123,5 +123,6 @@ def _look(slot: Slot) -> str:
 def _late(file: PublicationFile) -> str:
     wait = f"{file.wait} days after its end" if file.wait else "after its end"
     if not file.revisions:
-        return f"A {file.period} is read once, {wait}; rows that arrive later are never read."
+        late = f"more than {file.lateness} days late" if file.lateness else "later"
+        return f"A {file.period} is read once, {wait}; rows that arrive {late} are never read."
     return f"A {file.period} is read {wait}; rows that arrive later count in its revisions only: {revisions_said(file)}"

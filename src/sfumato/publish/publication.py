@@ -25,7 +25,7 @@ from sfumato.publish.charges import charges_of
 from sfumato.publish.digests import Digests
 from sfumato.publish.file import PublicationFile, TableSpec, load_file, read_record
 from sfumato.publish.foreseen import made_up, plan_of, rehearsed
-from sfumato.publish.guards import require_kept, require_own
+from sfumato.publish.guards import require_kept, require_own, require_unpublished
 from sfumato.publish.horizons import current, running_series
 from sfumato.publish.layout import Layout
 from sfumato.publish.means import MeanSeries
@@ -158,7 +158,7 @@ class Publication:
     def _complete(self, book: Ledger, seen: Seen, wanted: Sequence[Slot]) -> list[Period]:
         """Release what is due or begun of some periods, and write all files once."""
         due = [slot for slot in wanted if self._state(book, seen, slot) in ("due", "begun")]
-        require_own(self.file, seen, due)
+        require_own(self.file, seen)
         if any(slot.unit == self.file.period for slot in due):
             require_kept(self.file, book, self._begun(book))
         try:
@@ -179,6 +179,7 @@ class Publication:
         return wanted
 
     def _anew(self, book: Ledger, slot: Slot) -> Period:
+        require_unpublished(self.file, slot)
         listed, source = self.file.listed(slot), self._source(slot)
         self._begins(book, slot)
         with lent(partial(self._open, source, slot)) as lend:

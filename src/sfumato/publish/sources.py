@@ -46,6 +46,14 @@ def files_of(file: PublicationFile, slot: Slot) -> str | FilesOfDays:
     for place, path in enumerate(paths):
         if not Path(path).exists():
             raise ParameterError(NO_FILE.format(day=slot.first + timedelta(days=place), place=path))
+    folders = [Path(path).is_dir() for path in paths]
+    if any(folders) and len(paths) > 1:
+        # One pattern reads them all, and would pass over what is of the other kind, or is empty, in silence.
+        for place, path in enumerate(paths):
+            if not folders[place]:
+                raise ParameterError(f"{path} is a file, and other days are folders; write all of them alike.")
+            if not any(Path(path).rglob("*.parquet")):
+                raise ParameterError(NO_FILE.format(day=slot.first + timedelta(days=place), place=path))
     return paths[0] if len(paths) == 1 else FilesOfDays(file.source, tuple(paths))
 
 

@@ -51,11 +51,10 @@ def promise(
     else:
         found.append(NO_LIFETIME.format(unit=budget.units[0][0] if budget.units else period))
     if budget.units:
-        unit = budget.units[0][0]
-        found.append(
-            f"One {unit} of one person's data is hidden, not the person's history. Shifting an event to the next "
-            f"{unit} counts as two."
-        )
+        unit, bound = budget.units[0]
+        hides = earlier or odds(bound) < HIDDEN
+        hidden = f"One {unit} of one person's data is hidden, not the person's history. " if hides else ""
+        found.append(f"{hidden}Shifting an event to the next {unit} counts as two.")
     return found
 
 

@@ -142,14 +142,14 @@ def _within(rows: Floats, weights: Floats, target: Floats, at_most: float) -> Fl
     """
     image = weights @ rows
     over = np.maximum(image - target, 0.0)
-    total = float(over.sum())
-    if total <= at_most or total == 0.0:
+    lack = np.maximum(target - image, 0.0)
+    total, missing = float(over.sum()), float(lack.sum())
+    if total <= at_most or total == 0.0 or missing == 0.0:  # where nothing lacks, what is over is rounding
         return rows
     # Of what is over, so much must leave; it goes to the targets that lack, in proportion.
     leave = over * (1.0 - at_most / total)
     share = np.where(image > 0, leave / np.maximum(image, 1e-300), 0.0)
-    lack = np.maximum(target - image, 0.0)
-    return np.asarray(rows * (1.0 - share) + (rows @ share)[:, None] * (lack / lack.sum()))
+    return np.asarray(rows * (1.0 - share) + (rows @ share)[:, None] * (lack / missing))
 
 
 def _fast_move(inner: Metric, across: Floats, distance: str) -> Floats:

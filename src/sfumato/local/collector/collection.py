@@ -191,12 +191,27 @@ def read_collection(*places: str | Path) -> Collected:
     for _ in range(_TRIES):
         try:
             state = State(first.plan, first.ids)
-            for collection in (lane for one in collections for lane in lanes_of(one)):
-                for path, shard in live_shards(collection):
-                    state.add(path, shard)
+            for collection in collections:
+                _add_all(state, collection)
             state.count(first.layout)
-            return _with_closed(state, collections)
+            found = _with_closed(state, collections)
         except FileNotFoundError:
-            # A writer replaced some shards while they were read.
-            continue
+            found = None  # a writer replaced some shards while they were read
+        # An epoch that was closed meanwhile has its reports in its sketch, and its shards are gone.
+        before, collections = collections, [open_collection(place) for place in places]
+        if found is not None and [one.closed for one in before] == [one.closed for one in collections]:
+            return found
     raise SketchError("The shards of this collection change too quickly to be read; try again.")
+
+
+def _add_all(state: State, collection: Collection) -> None:
+    """Add the shards of a collection and its lanes; of shuffled reports nobody could tell which came twice."""
+    others = frozenset(state.batches) if collection.shuffled else frozenset()
+    for lane in lanes_of(collection):
+        for path, shard in live_shards(lane):
+            if not others.isdisjoint(shard.batches):
+                raise SketchError(
+                    "The same shuffled batch is in two of these collections, and its reports cannot be told apart; "
+                    "leave one collection out, and have a relay send each batch to one collector."
+                )
+            state.add(path, shard)

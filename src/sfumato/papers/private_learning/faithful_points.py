@@ -16,7 +16,7 @@ from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.learn.sampling import smallest
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
-from sfumato.papers.private_learning.enough_people import named_from, said_before
+from sfumato.papers.enough_people import named_from, said_before
 from sfumato.privacy import Approximate, Bound, Cost, Loss
 from sfumato.select.heavy_cell import Choosing, choosing
 

@@ -18,8 +18,8 @@ from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.learn.sampling import smallest
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
-from sfumato.papers.private_learning.enough_people import named_from, said_before
-from sfumato.papers.query_release.geometry.small_databases import MOST_DATABASES, SmallDatabases, small_databases
+from sfumato.papers.enough_people import named_from, said_before
+from sfumato.papers.query_release.geometry.small_databases import MOST_DATABASES, SmallDatabases, databases_for
 from sfumato.privacy import Approximate, Bound, Cost, Loss, Pure
 from sfumato.privacy.parallel import worst_of
 from sfumato.questions.distribution.codes import Coded
@@ -215,7 +215,7 @@ def small_quantiles(
             "Distribution(column)",
         )
     rows = [[int(code < cut) for code in range(cells)] for cut in range(1, cells)]
-    made = small_databases(rows, spend, people=people, size=wanted)
+    made = databases_for(rows, spend, people=people, size=wanted)
     missed = float(between_zero_and_one(failure, "failure"))
     lost = math.log(candidates / missed) / float(made.rate * wanted)
     said_before(math.ceil(lost / float(near - Fraction(1, 2 * wanted))), people, near, "Distribution(column)")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sfumato.moved import moved
 from sfumato.privacy import Cost, Loss
 from sfumato.publish.running import RunningTotals
 from sfumato.publish.tree import PureTotals
@@ -25,10 +26,10 @@ NAME_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Rule:
+class CountingRule:
     """A person counts in at most `most` periods, any two of them `gap` or more apart.
 
-    >>> Rule(2, 3).pattern(8)
+    >>> CountingRule(2, 3).pattern(8)
     (1, 0, 0, 1, 0, 0, 0, 0)
     """
 
@@ -54,7 +55,7 @@ class RememberedTotals(RunningTotals):
 
     spec: ClassVar[str] = "PB-MEMORY"
 
-    rule: Rule
+    rule: CountingRule
 
     def loss(self) -> Loss:
         """Return what a person costs over the whole conversation."""
@@ -72,7 +73,7 @@ class RememberedSums(PureTotals):
 
     spec: ClassVar[str] = "PB-MEMORY"
 
-    rule: Rule
+    rule: CountingRule
 
     def loss(self) -> Loss:
         """Return what a person costs over the whole conversation."""
@@ -99,7 +100,7 @@ class Lists:
         """Return the keyed name of a person; a number is what its digits are."""
         return hashlib.sha256(self.key + str(person).encode()).digest()
 
-    def chosen(self, people: Sequence[Any], rule: Rule) -> tuple[list[Any], NDArray[np.uint8]]:
+    def chosen(self, people: Sequence[Any], rule: CountingRule) -> tuple[list[Any], NDArray[np.uint8]]:
         """Return who of those who are there counts in the next period, and their names as they will be kept."""
         import numpy as np
 
@@ -116,3 +117,6 @@ def names_of(listed: NDArray[np.uint8]) -> list[bytes]:
     """Return the names on a list as it was kept."""
     whole = listed.tobytes()
     return [whole[start : start + NAME_BYTES] for start in range(0, len(whole), NAME_BYTES)]
+
+
+__getattr__ = moved(__name__, {"Rule": "sfumato.publish.memory.CountingRule"})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from sfumato.errors import SchemaError
+from sfumato.moved import moved
 from sfumato.table.frames import Frame, arrow_frame
 from sfumato.table.resources import Resources, in_bytes
 
@@ -31,7 +32,7 @@ plan's answer over in columns."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlannedQuery:
     """A query that an engine has planned and not run: its name there, and the columns of its answer as Arrow types.
 
     `few` says that its answer has few rows, whatever the data are.
@@ -160,7 +161,7 @@ class Source:
 
         return getattr(StorageLevel, self.resources.storage)
 
-    def planned(self, table: ir.Table, most: int | None = None, read: Set[str] = frozenset()) -> Plan | None:
+    def planned(self, table: ir.Table, most: int | None = None, read: Set[str] = frozenset()) -> PlannedQuery | None:
         """Have the engine read and plan a query, and run nothing: what it cannot do at all, it says here.
 
         `most` is a public bound on the rows of its answer; `read` are the only columns that the query means, if it says
@@ -173,7 +174,7 @@ class Source:
         with self.turn:
             self.engine.con.execute(f'PREPARE "{name}" AS {self._narrow(self.engine.compile(table), read)}')
             self._kept[name] = lambda: self.engine.con.execute(f'DEALLOCATE "{name}"')
-        return Plan(name, table.schema().to_pyarrow(), most is not None and most <= FEW_ROWS)
+        return PlannedQuery(name, table.schema().to_pyarrow(), most is not None and most <= FEW_ROWS)
 
     def _narrow(self, query: str, read: Set[str]) -> str:
         """Return a query in SQL over only those columns of named ones that it reads, where it is known which.
@@ -186,7 +187,7 @@ class Source:
         parts = ", ".join(f"{quoted(name)} AS ({one.only(read)})" for name, one in known.items())
         return f"WITH {parts} {query}" if parts else query
 
-    def carried_out(self, plan: Plan) -> Any:
+    def carried_out(self, plan: PlannedQuery) -> Any:
         """Run a query as it was planned and return an Arrow table."""
         run = f'EXECUTE "{plan.name}"'
         if not plan.few:
@@ -369,3 +370,6 @@ def frame_source(frame: Frame, kind: str) -> Source:
         engine.table("sfumato_source"), engine, kind, frame.load, frame.refused, _closers=[engine.disconnect]
     )
     return replace(opened, index=frame.index, zones=frame.zones)
+
+
+__getattr__ = moved(__name__, {"Plan": "sfumato.table.engine.PlannedQuery"})

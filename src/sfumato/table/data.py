@@ -21,7 +21,7 @@ from sfumato.table.bounding import (
     weigh_in_memory,
     weighed,
 )
-from sfumato.table.engine import PlannedQuery, Source
+from sfumato.table.engine import PlannedQuery, Query, Source
 from sfumato.table.failures import guarded
 from sfumato.table.identity import Files, files_of
 from sfumato.table.owners import Owners, owners_of
@@ -351,6 +351,12 @@ class Table:
         """
         with watched("Reading the table", self._source.part_done):
             return guarded(lambda: self._source.fetched(query, most))
+
+    def run_query(
+        self, query: Query, most: int | None = None, asked: Hashable = None, read: Set[str] = frozenset()
+    ) -> Any:
+        """Run a query that is built when it is needed."""
+        return self.run(query.table, most, asked, read)
 
     def run_as_planned(self, asked: Hashable) -> Any:
         """Run what was planned for a question before it was charged, None if nothing was."""

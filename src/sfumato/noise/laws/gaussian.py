@@ -40,6 +40,10 @@ class DiscreteGaussian(Priced, Smooth):
         """Return rho = l2²/(2·variance)."""
         return gaussian_cost(self.variance, moves)
 
+    def spread(self) -> float:
+        """Return the variance that it is named by."""
+        return float(self.variance)
+
     def deviation(self) -> float:
         """Return the root of the variance."""
         return math.sqrt(self.variance)

@@ -95,6 +95,10 @@ class RoundedNormal(Unstretched, Priced, Smooth):
         """Return mu² = l2²/variance, and half of it as rho."""
         return rounded_cost(self.variance, moves)
 
+    def spread(self) -> float:
+        """Return the variance that it is named by."""
+        return float(self.variance)
+
     def deviation(self) -> float:
         """Return the standard deviation of the rounded number."""
         return rounded_spread(self.variance)

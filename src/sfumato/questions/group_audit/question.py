@@ -22,7 +22,6 @@ from sfumato.fair.audits.group_counts import UNKNOWN, Group, GroupCounts, Tallie
 from sfumato.fair.audits.group_report import GroupReport
 from sfumato.fair.audits.rates import CellNoise, Share
 from sfumato.fair.grid import Floats
-from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import Bound
 from sfumato.show.views import readable
 from sfumato.table.gauge import Basis
@@ -194,7 +193,7 @@ class GroupAudit(Question):
         levels = [list(dict.fromkeys(cell[place] for cell in released.cells)) for place in range(len(self.keys))]
         counts = np.array([float(value) for value in part.values()]).reshape([len(found) for found in levels])
         variance = 0.0 if part.law is None else (part.law.deviation() * float(part.unit)) ** 2
-        noise = CellNoise(variance, isinstance(part.law, DiscreteLaplace), int(released.facts.get(ROWS, 1)))
+        noise = CellNoise(variance, part.law is not None and part.law.pure, int(released.facts.get(ROWS, 1)))
         table = _Table(dict(zip(self.keys, levels, strict=True)), counts, self)
         groups = [
             table.group(columns, place)

@@ -20,7 +20,6 @@ from sfumato.model.factored import Factored
 from sfumato.noise import Noise, Priced
 from sfumato.papers.enough_people import fewest, say_of_rounds
 from sfumato.papers.query_release.weights.candidates import Candidates
-from sfumato.papers.query_release.weights.evidence import variance_of
 from sfumato.papers.query_release.weights.meter import GRID, noise_cost
 from sfumato.papers.query_release.weights.planning import COUNT_SHARE, Amount, amounts, error_bound, people_for
 from sfumato.papers.query_release.weights.predict import Predictor
@@ -144,7 +143,7 @@ class AgnosticRelease(Mechanism):
 
     def _model(self, total: int | None) -> Following:
         people = self.people if self.people is not None else max(1, total or 1)
-        tolerance = math.sqrt(variance_of(self.law)) / (people * self.candidates.width)
+        tolerance = math.sqrt(self.law.spread()) / (people * self.candidates.width)
         return Following(self.candidates, float(people), float(self.gap), tolerance)
 
     def model_of(self, found: Learnt) -> Factored:

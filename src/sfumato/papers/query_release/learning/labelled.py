@@ -30,7 +30,6 @@ from sfumato.papers.query_release.learning.learned import (
 )
 from sfumato.papers.query_release.learning.learned_synopsis import LearnedSynopsis
 from sfumato.papers.query_release.learning.ridge import PolynomialRidge
-from sfumato.papers.query_release.weights.evidence import variance_of
 from sfumato.papers.query_release.weights.planning import COUNT_SHARE, amounts
 from sfumato.papers.query_release.weights.rounds import rows_move
 from sfumato.perturb import calibrate
@@ -252,7 +251,7 @@ def labelled(mechanism: Labels, found: Counted, columns: tuple[str, ...]) -> Lab
     people = mechanism.divisor(found)
     scale = 1 / (people * mechanism.about.step)
     shares = np.array(found.counts, dtype=np.float64) * scale
-    return Labelled(columns, float(people), mechanism.about, shares, math.sqrt(variance_of(mechanism.law)) * scale)
+    return Labelled(columns, float(people), mechanism.about, shares, math.sqrt(mechanism.law.spread()) * scale)
 
 
 def _count(wanted: LabelOptions, spend: Bound, people: int | None, size: int) -> int:

@@ -17,7 +17,7 @@ from sfumato.model.base import MOST_CELLS
 from sfumato.model.factored import Factored
 from sfumato.papers.enough_people import FAILURE, say_of_few
 from sfumato.papers.query_release.weights.candidates import Candidates, Floats, Integers
-from sfumato.papers.query_release.weights.evidence import Evidence, Fitting, replayed, variance_of
+from sfumato.papers.query_release.weights.evidence import Evidence, Fitting, replayed
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import Bound, Relation
 from sfumato.privacy.calibrate import Gaussians
@@ -178,7 +178,7 @@ class Barak:
         groups = None if space.cells <= MOST_CELLS else [(name,) for name in space.names]
         known = {}
         shifted = candidates.flat(self._split(noisy), total)
-        variance = variance_of(noise.law) / total**2
+        variance = noise.law.spread() / total**2
         for at in range(candidates.size):
             columns, query = candidates.query(at)
             mean = np.array([float(shifted[at]) / (total * candidates.width)])

@@ -14,7 +14,7 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced
 from sfumato.noise.laws.base import SMALLEST_SCALE
 from sfumato.papers.enough_people import fewest, people_from, say_of_rounds
 from sfumato.papers.query_release.weights.candidates import Candidates
-from sfumato.papers.query_release.weights.evidence import Fitting, variance_of
+from sfumato.papers.query_release.weights.evidence import Fitting
 from sfumato.papers.query_release.weights.mwem import MultiplicativeWeights
 from sfumato.papers.query_release.weights.rounds import rows_move
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Relation, Truncated
@@ -310,4 +310,4 @@ def people_for(
 def _bound_parts(candidates: Candidates, rounds: int, rate: Fraction, law: Priced) -> tuple[float, float, float]:
     """Return what so many rounds learn, the variance of a measurement and what a choice misses, in counts."""
     learned = math.log(max(candidates.workload.space.cells, 2)) / (2 * rounds)
-    return learned, variance_of(law) / candidates.width**2, (math.log(candidates.size) + 1) / float(rate)
+    return learned, law.spread() / candidates.width**2, (math.log(candidates.size) + 1) / float(rate)

@@ -46,9 +46,17 @@ def said_of_promise(needed: float, promise: float, instead: str) -> None:
 
 
 def say_of_few(
-    promised: str, needed: int | None, people: int, instead: str, otherwise: str = ANYTHING, *, stacklevel: int = 3
+    promised: str,
+    needed: int | None,
+    people: int | None,
+    instead: str,
+    otherwise: str = ANYTHING,
+    *,
+    stacklevel: int = 3,
 ) -> None:
     """Warn where fewer people than the theorem `needed` are there, None for no number of them: public numbers only.
+
+    Where the number of people is not public, None, nothing is said.
 
     `promised` is what the theorem says from there on, with its numbers; `otherwise` what may come out below.
 
@@ -60,7 +68,7 @@ def say_of_few(
     >>> [str(one.message).partition(":")[0] for one in said]
     ['An error below 1 is proved from 1,200 people on, and there are 1,199']
     """
-    if needed is not None and people >= needed:
+    if people is None or (needed is not None and people >= needed):
         return
     far = f"from {needed:,} people on, and there are {people:,}" if needed is not None else "for no number of people"
     warnings.warn(f"{promised} is proved {far}: {otherwise}. {instead}", AccuracyWarning, stacklevel=stacklevel)

@@ -8,10 +8,12 @@ count once more. Lists are never made again from the source.
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sfumato.mechanism import Interaction
 from sfumato.moved import moved
 from sfumato.privacy import Cost, Loss
 from sfumato.publish.running import RunningTotals
@@ -50,8 +52,8 @@ class CountingRule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RememberedTotals(RunningTotals):
-    """Running totals in which a person counts in at most so many periods; its loss is that of the whole person."""
+class Remembered(Interaction):
+    """What running totals share in which a person counts in so many periods only: they cost a whole person."""
 
     spec: ClassVar[str] = "PB-MEMORY"
 
@@ -60,6 +62,15 @@ class RememberedTotals(RunningTotals):
     def loss(self) -> Loss:
         """Return what a person costs over the whole conversation."""
         return Loss.flat(self.person(), self.reads, self.relation)
+
+    @abstractmethod
+    def person(self) -> Cost:
+        """Return the price of a whole person."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RememberedTotals(Remembered, RunningTotals):
+    """Running totals in which a person counts in at most so many periods; its loss is that of the whole person."""
 
     def person(self) -> Cost:
         """Return the price of a whole person, by the furthest of all patterns."""
@@ -68,16 +79,8 @@ class RememberedTotals(RunningTotals):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RememberedSums(PureTotals):
+class RememberedSums(Remembered, PureTotals):
     """Pure running totals in which a person counts in at most so many periods; its loss is that of the whole person."""
-
-    spec: ClassVar[str] = "PB-MEMORY"
-
-    rule: CountingRule
-
-    def loss(self) -> Loss:
-        """Return what a person costs over the whole conversation."""
-        return Loss.flat(self.person(), self.reads, self.relation)
 
     def person(self) -> Cost:
         """Return the price of a whole person, who is in so many periods."""

@@ -134,6 +134,20 @@ class Priced(Law):
         return {"name": type(self).__name__, **numbers}
 
 
+class OfVariance:
+    """What Gaussian laws share: they are named by a variance, within the range that can be drawn."""
+
+    word: ClassVar[str] = "Gaussian"
+    variance: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variance", variance_in_range(self.variance, "variance"))
+
+    def spread(self) -> float:
+        """Return the variance that it is named by."""
+        return float(self.variance)
+
+
 LAWS: Registry[type[Priced]] = Registry("law of noise", "laws")
 
 

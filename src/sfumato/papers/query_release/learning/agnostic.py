@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -21,6 +21,7 @@ from sfumato.noise import Noise, Priced
 from sfumato.papers.enough_people import fewest, say_of_rounds
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.meter import GRID, noise_cost
+from sfumato.papers.query_release.weights.methods import options_of
 from sfumato.papers.query_release.weights.planning import COUNT_SHARE, Amount, amounts, error_bound, people_for
 from sfumato.papers.query_release.weights.predict import Predictor
 from sfumato.papers.query_release.weights.rounds import law_json, rows_move, shown
@@ -283,10 +284,7 @@ class _Rounds:
 
 def agnostic(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
     """Prepare release by agnostic learning (RL-AGNO); all bounds, both relations."""
-    known = {part.name for part in fields(AgnosticOptions)}
-    for name in options or {}:
-        if name not in known:
-            raise ParameterError(f"This method has no option {name!r}; it has {', '.join(sorted(known))}.")
+    wanted = options_of(AgnosticOptions, options)
     space = Space.of(basis.schema, workload.columns)
     gauge = basis.gauge(Rows(space.names))
     mechanism = plan_agnostic(
@@ -296,7 +294,7 @@ def agnostic(basis: Basis, spend: Bound, workload: Workload, options: Mapping[st
         rows=gauge.rows,
         relation=gauge.relation,
         reads=gauge.charged,
-        options=AgnosticOptions(**(options or {})),
+        options=wanted,
     )
 
     def finish(found: Learnt) -> Released:

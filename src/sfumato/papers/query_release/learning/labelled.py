@@ -188,8 +188,7 @@ def labels(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options:
         relation=gauge.relation,
         reads=gauge.charged,
     )
-    if gauge.total is not None:
-        _say_of_few(mechanism, gauge.total)
+    _say_of_few(mechanism)
 
     def finish(found: Counted) -> Released:
         made = labelled(mechanism, found, bits.names)
@@ -233,12 +232,12 @@ def people_needed(mechanism: Labels, accuracy: float = Reduction().accuracy, fai
     return math.ceil(21 * noise / (accuracy * mechanism.about.step))
 
 
-def _say_of_few(mechanism: Labels, people: int) -> None:
+def _say_of_few(mechanism: Labels) -> None:
     accuracy = Reduction().accuracy
     say_of_few(
         f"That thresholds which are learned without a mistake answer within {2 * accuracy / 3:.2g}, in 19 of 20 runs,",
         people_needed(mechanism),
-        people,
+        mechanism.people,
         f"Write fewer than these queries={mechanism.about.size}, spend more, or look at stderr, which is judged by "
         "queries that were left out: of regression, the default, nothing is proved. "
         "method='auto' needs far fewer people.",

@@ -136,14 +136,12 @@ class Barak:
 
     def say_of_few(self, mechanism: AdditiveNoise) -> None:
         """Warn, where their number is public, that there are too few people for any table to be known."""
-        if self.people is not None:
-            say_of_few(
-                "An error below 1 of every cell of the measured tables, as a share, in 19 of 20 runs",
-                self.people_needed(mechanism),
-                self.people,
-                "Write method='auto', ask for fewer columns, or spend more. The fit to these tables has no bound of "
-                "its own.",
-            )
+        say_of_few(
+            "An error below 1 of every cell of the measured tables, as a share, in 19 of 20 runs",
+            self.people_needed(mechanism),
+            self.people,
+            "Write method='auto', ask for fewer columns, or spend more. The fit has no bound of its own.",
+        )
 
     def read(self, records: Records) -> Integers:
         """Return the exact numbers in one row, the number of rows last where it is private."""

@@ -75,8 +75,7 @@ def tree(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options: M
         relation=gauge.relation,
         reads=gauge.charged,
     )
-    if gauge.total is not None:
-        _say_of_few(mechanism, gauge.total)
+    _say_of_few(mechanism)
 
     def finish(grown: Grown) -> Released:
         values, spread = leaf_numbers(mechanism, grown)
@@ -113,13 +112,13 @@ def people_needed(mechanism: TreeRelease, failure: float = FAILURE) -> int | Non
     return math.ceil(max(structure, leaf / math.sqrt(room)))
 
 
-def _say_of_few(mechanism: TreeRelease, people: int) -> None:
+def _say_of_few(mechanism: TreeRelease) -> None:
     steep = float(mechanism.steepness)
     say_of_few(
         f"That columns which are free in a leaf move a share by at most {1.5 * steep:.2g}, in 19 of 20 runs, and that "
         "a random query is off by less than 1/2, which the answer 1/2 to everything is at most,",
         people_needed(mechanism),
-        people,
+        mechanism.people,
         f"Write fewer than these most_leaves={mechanism.most_leaves}, spend more, or method='auto', which needs far "
         "fewer people."
         if steep < 1 / 6

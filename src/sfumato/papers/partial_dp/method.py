@@ -166,7 +166,11 @@ def _say_what_is_proved(mechanism: AttributeWeights, asked: _Asked, spend: Bound
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a workload and options ask for, whatever is spent on it: its queries, and how a round chooses."""
+    """What a workload and options ask for, whatever is spent on it: its queries, and how a round chooses.
+
+    `shares` are the weights of the attributes, `together` how many queries without a common one a round measures, and
+    `exact` says that they are chosen exactly, and not in the parts of a partition.
+    """
 
     candidates: Candidates
     shares: Mapping[str, Fraction]

@@ -11,9 +11,9 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from sfumato.ask.phrases import read_phrase
 from sfumato.cli.reading import load_answer
 from sfumato.curator import curate
-from sfumato.curator.phrases import read_phrase
 from sfumato.curator.typed import read_question, read_request
 from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger

@@ -23,11 +23,11 @@ def complete_spend(incomplete: str) -> list[str]:
 
 def complete_question(context: typer.Context, incomplete: str) -> list[str]:
     """Offer kinds of questions, and the columns of the schema for the word that is being typed."""
-    from sfumato.curator.typed import KINDS
+    from sfumato.curator.typed import typed_words
 
     before, _, word = incomplete.rpartition(" ")
     if not before:
-        return [kind for kind in KINDS if kind.startswith(word.lower())]
+        return [kind for kind in typed_words() if kind.startswith(word.lower())]
     try:
         from sfumato.table.schema import Schema
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow
 
 from sfumato.answer import Answer, Frame, Released
+from sfumato.ask.phrases import after_of, leading_numbers, names, tokens
 from sfumato.cli.asking import described, drawn, is_sketch
 from sfumato.cli.writing import write_json, write_rows, write_table
-from sfumato.curator.phrases import after_of, names, tokens
-from sfumato.curator.typed import leading_numbers
 from sfumato.domain import Booleans
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.durable import read_bytes

@@ -20,7 +20,7 @@ from sfumato.ledger.typed import read_bound
 from sfumato.privacy import Bound, Concentrated, Pure, bound_from_json
 from sfumato.publish.calendar import Slot, slots_between
 from sfumato.publish.matrix import MOST_PERIODS
-from sfumato.publish.memory import Rule
+from sfumato.publish.memory import CountingRule
 from sfumato.publish.reading import (
     FORMATS,
     beside,
@@ -71,7 +71,7 @@ class TableSpec:
     round_to: int | None = None
     windows: tuple[int, ...] = ()
     target: int | None = None
-    rule: Rule | None = None
+    rule: CountingRule | None = None
     """In how many periods a person counts, where that is limited."""
     keys: str | None = None
     """The table that finds the groups of a running total, where nobody can list them."""
@@ -81,7 +81,7 @@ class TableSpec:
     def as_drawn(self, record: Mapping[str, Any]) -> TableSpec:
         """Return what `to_json` wrote of a running total, shown as this one is."""
         spend = {str(unit): bound_from_json(bound) for unit, bound in record["spend"].items()}
-        rule = None if "rule" not in record else Rule(**record["rule"])
+        rule = None if "rule" not in record else CountingRule(**record["rule"])
         return replace(
             self, phrase=record["phrase"], every=record["every"], spend=spend, target=record["target"], rule=rule,
             keys=record.get("keys"),
@@ -350,7 +350,7 @@ def _monotone(given: Mapping[str, Any], name: str) -> bool:
     return said
 
 
-def _rule(given: Mapping[str, Any], name: str) -> Rule | None:
+def _rule(given: Mapping[str, Any], name: str) -> CountingRule | None:
     if "periods_per_person" not in given:
         if "gap" in given:
             raise ParameterError(f"gap goes with periods_per_person; write periods_per_person = 12 for {name!r} too.")
@@ -358,10 +358,10 @@ def _rule(given: Mapping[str, Any], name: str) -> Rule | None:
     if "running" not in given:
         raise ParameterError(f"periods_per_person is for totals that run on; leave it out of the table {name!r}.")
     most = read_positive(given["periods_per_person"], "periods_per_person")
-    return Rule(most, read_positive(given.get("gap", 1), "gap"))
+    return CountingRule(most, read_positive(given.get("gap", 1), "gap"))
 
 
-def _paid(unit: Any, rule: Rule | None) -> str:
+def _paid(unit: Any, rule: CountingRule | None) -> str:
     """Return for what a spend is: a period, or the whole person where only so many of their periods count."""
     if rule is None:
         return read_unit(unit, "spend")

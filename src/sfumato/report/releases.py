@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sfumato.ask.question import QUESTIONS
 from sfumato.exact import Infinity
 from sfumato.exact.written import amount, rounded
 from sfumato.ledger import Entry
@@ -45,6 +46,7 @@ def asked_in_words(entry: Entry, *, whole: bool = False) -> str:
 
 def _questions(event: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Sequence[str]]]:
     """Yield the questions of a request, each with the notes that were stored beside it."""
+    QUESTIONS.brought()  # each says what it is called
     parameters = event.get("parameters") or {}
     question = parameters.get("question")
     if isinstance(question, Mapping) and "question" in question:

@@ -224,8 +224,7 @@ class Jobs:
             "created": moment,
             "changed": moment,
         }
-        with suppress(sa.exc.IntegrityError):  # the same key came twice at once: whoever was first counts
-            self.store.run(sa.insert(table), values)
+        self.store.add_once(table, values)
         found = self._by_key(desk.name, asker.name, key)
         assert found is not None
         return found

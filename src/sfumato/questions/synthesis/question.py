@@ -11,6 +11,7 @@ from math import prod
 from typing import Any, ClassVar, NamedTuple, Self
 
 from sfumato.answer import ErrorUnit, NoisyPart, Released
+from sfumato.ask.phrases import Phrase
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import Question, as_columns
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
@@ -63,6 +64,8 @@ class Synthesize(Question):
     """
 
     kind: ClassVar[str] = "Synthesize"
+    title: ClassVar[str] = "Synthetic data"
+    typed: ClassVar[tuple[str, ...]] = ("synthesize",)
     error_unit: ClassVar[ErrorUnit] = "total variation"
     unforeseen: ClassVar[str] = (
         "How wrong made-up rows will be is known only after paying, because it depends on how columns hang together in "
@@ -125,6 +128,12 @@ class Synthesize(Question):
     def check_new(self, schema: Schema) -> None:
         """Refuse a column beside its own bins; answers of earlier versions about both are still read."""
         require_one_of_each(schema, self._names(schema))
+
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Read the columns, and the method with its options."""
+        phrase.only("with")
+        return cls(None, phrase.columns or None, phrase.method or "auto", phrase.options)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the measurements; the fit is what happens afterwards."""

@@ -19,6 +19,7 @@ from sfumato.ledger import Budget, Ledger, Unbounded
 from sfumato.ledger.typed import read_bound
 from sfumato.privacy import Bound, Pure
 from sfumato.table.candidates import with_bins_later
+from sfumato.table.database import accepted
 from sfumato.table.drafting import LOOKS, Draft, draft
 from sfumato.table.mistakes import unfilled
 from sfumato.table.names import FILL
@@ -226,7 +227,7 @@ def _known_ledger(schema: Schema, path: Path) -> tuple[Path, Bound] | None:
     if not path.exists():
         return None
     try:
-        with Ledger(path, schema=schema.fingerprints) as book:
+        with Ledger(path, schema=accepted(schema)) as book:
             limit, used = book.guarantee(), book.spent().brief
     except SfumatoError as other:
         typer.echo(f"\n{path} is there, but it cannot be gone on with: {in_shell(str(other))}")

@@ -12,6 +12,7 @@ from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked
 from sfumato.ask.packing import is_packed, unpack
 from sfumato.ask.question import Question, question_from_json
+from sfumato.curator.labels import clipped, labels_of
 from sfumato.curator.planning import key_of, planned
 from sfumato.errors import FitError, LedgerError, SfumatoError
 from sfumato.ledger import Ledger, Reservation
@@ -44,6 +45,7 @@ def read_answer(record: Mapping[str, Any], schema: Any) -> Answer:
         record["reused"],
         rehearsed=record.get("rehearsed", False),
         remarks=tuple(record.get("remarks", ())),
+        labels=labels_of(record["released"].get("keys", ()), schema),
     )
 
 
@@ -77,7 +79,8 @@ def answers_of(
             kept.reused,
             drawn,
             kept.id,
-            remarks=(*_drowned(question, found, asked.schema), *remarks),
+            remarks=(*_drowned(question, found, asked.schema), *clipped(found, asked.schema), *remarks),
+            labels=labels_of(found.keys, asked.schema),
         )
         for question, prepared, event, found, drawn in parts
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import product
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.answer import NOISE_ONLY, Answer, ErrorUnit, Frame, Released
+from sfumato.curator.labels import labels_of
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.show.titles import ONLY
 from sfumato.table.notes import in_words, missing_row
@@ -64,6 +65,8 @@ class Rules:
 
     where: str = ""
     bases: tuple[str, ...] = ()
+    labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict, compare=False)
+    """What people read in place of the values of the columns from which groups are made."""
 
     def of_all(self, notes: Sequence[str]) -> Iterator[str]:
         """Return the notes of one group as those of the whole table."""
@@ -84,7 +87,7 @@ def rules_of(by: Sequence[str], where: Where, schema: Schema) -> Rules:
     """Return what is said of all groups of some columns under a condition."""
     condition = read_where(where, schema)
     said = "" if condition == EVERY_ROW else in_words(condition, schema)
-    return Rules(said, tuple(schema.base(name) for name in by))
+    return Rules(said, tuple(schema.base(name) for name in by), labels_of(by, schema))
 
 
 def divided(groups: int, expected: Expected | None = None) -> tuple[str, ...]:
@@ -246,4 +249,5 @@ def grouped_answer(
         tuple(answer.raw for answer in answers),
         first.request,
         remarks=tuple(dict.fromkeys(said for answer in answers for said in answer.remarks)),
+        labels=rules.labels,
     )

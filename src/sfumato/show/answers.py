@@ -29,10 +29,12 @@ def draw_answer(
     *,
     unknown: Mapping[str, Sequence[bool]] = MappingProxyType({}),
     notes: Sequence[str] = (),
+    labels: Mapping[str, Mapping[Any, str]] = MappingProxyType({}),
 ) -> Drawing:
     """Return the picture of a released table: its keys, its measures, and `low` and `high` of each measure.
 
-    A number that is marked in `unknown` is a hollow bar over its whole interval; `notes` stand below, in short.
+    A number that is marked in `unknown` is a hollow bar over its whole interval; `notes` stand below, in short;
+    `labels` are what is read in place of a key, by column.
 
     >>> columns = {"sex": ("Female", "Male"), "count": (10, 20), "count, low": (7, 17), "count, high": (13, 23)}
     >>> type(draw_answer("Histogram of sex", ["sex"], columns)).__name__
@@ -45,7 +47,8 @@ def draw_answer(
         raise ParameterError(f"This answer has {length} rows, too many to tell apart; ask about coarser bins.")
     hollow = HOLLOW if any(map(any, unknown.values())) else ""
     caption = " ".join(first_sentence(note) for note in (hollow, *notes) if note)
-    names = [", ".join(key_text(columns[key][place]) for key in keys) for place in range(length)]
+    said = {key: [labels.get(key, {}).get(cell, key_text(cell)) for cell in columns[key]] for key in keys}
+    names = [", ".join(said[key][place] for key in keys) for place in range(length)]
     if "probability" in keys:
         return _quantiles(title, columns, unknown, caption)
     measures = [name for name in columns if name not in keys and not _is_end(name) and _has_ends(name, columns)]

@@ -234,7 +234,7 @@ class Synthesize(Question):
 
     def value(self, released: Released) -> Model:
         """Return the model; the same one however often it is read."""
-        return model_from_json(released.made["model"], Schema.from_json(released.made["schema"]))
+        return model_from_json(released.made["model"], Schema.as_stored(released.made["schema"]))
 
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return that no error is known, where none is."""

@@ -14,6 +14,7 @@ import numpy as np
 from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked, left_of
 from sfumato.ask.packing import unpack
+from sfumato.curator.before import as_answered
 from sfumato.curator.finishing import answers_of, as_drawn, as_shown, asked_before, read_answer
 from sfumato.curator.foreseen import Foreseen, foreseen, weighed
 from sfumato.curator.planning import key_of, planned
@@ -150,7 +151,7 @@ class Curator(Shorthands):
         if self.closed:
             raise ParameterError("This curator is closed; open the data again with curate(…), and ask inside the with.")
         self.table.require_unchanged()
-        key = key_of(self.basis, asked, spend, self.table.snapshot)
+        basis, asked, key = as_answered(self.ledger, self.basis, asked, spend, self.table.snapshot)
         self._check_new(asked, key)
         try:
             asked.check(self.table)
@@ -171,9 +172,9 @@ class Curator(Shorthands):
             remarks = self._paid_before(asked, spend)
             return answers_of(self.ledger, asked, kept, self.table.snapshot, remarks=remarks)
         try:
-            drawn = as_drawn(self.ledger, self.basis, asked, kept, self.table.snapshot)
+            drawn = as_drawn(self.ledger, basis, asked, kept, self.table.snapshot)
         except LedgerError:
-            shown = as_shown(self.ledger, self.basis, kept)
+            shown = as_shown(self.ledger, basis, kept)
             if shown is None:
                 raise
             return shown
@@ -248,7 +249,8 @@ class Curator(Shorthands):
         What was answered before on the same data is found as `ask` finds it: then it is `free`, and `text` says so.
         """
         asked = planned(self.basis, question, require_bound(spend))
-        self._check_new(asked, key_of(self.basis, asked, spend, self.table.snapshot))
+        _, asked, key = as_answered(self.ledger, self.basis, asked, spend, self.table.snapshot)
+        self._check_new(asked, key)
         seen = weighed(self.ledger, self.basis, asked, spend, self.table.snapshot, analyst=analyst)
         return foreseen(self.basis, asked, spend, seen, self.ledger.budget.person)
 

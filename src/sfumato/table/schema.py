@@ -310,7 +310,12 @@ class Schema(Viewed, metaclass=Understood):
         >>> plain.fingerprint in plain.with_columns(decade=bins("age", step=10)).fingerprints
         True
         """
-        return tuple(shorter.fingerprint for shorter in self._shorter())
+        return tuple(shorter.fingerprint for shorter in self.shorter)
+
+    @cached_property
+    def shorter(self) -> tuple[Schema, ...]:
+        """The schema, and itself without some of its derived columns, as far as `fingerprints` knows them."""
+        return tuple(self._shorter())
 
     def _shorter(self) -> Iterator[Schema]:
         """Yield the schema, and itself without some of its derived columns."""
@@ -335,7 +340,7 @@ class Schema(Viewed, metaclass=Understood):
         """
         if fingerprint is None or self.earlier is None or fingerprint in self.fingerprints:
             return self
-        then = next((one for one in self.earlier._shorter() if one.fingerprint == fingerprint), None)
+        then = next((one for one in self.earlier.shorter if one.fingerprint == fingerprint), None)
         return self if then is None else replace(self, columns={**self.columns, **then.columns})
 
     def __eq__(self, other: object) -> bool:

@@ -50,7 +50,7 @@ def test_what_names_an_added_column_is_a_question_of_its_own(tmp_path):
         assert not curator.ask(Count("stage = 18"), Pure(1)).reused
     with curate(ROWS, wider, Pure(10), snapshot="now") as curator:
         assert not curator.histogram("decade", spend=Pure(1)).reused
-    assert not LONGER.fingerprint in wider.fingerprints  # another rule under the same name
+    assert LONGER.fingerprint not in wider.fingerprints  # another rule under the same name
 
 
 def test_another_state_spend_or_model_is_paid(tmp_path):

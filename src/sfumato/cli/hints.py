@@ -46,6 +46,7 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"ledger\.fail\('([^']*)'\)", r"`sfumato ledger give-up LEDGER \1`"),
     (r"ledger\.verify\(\)", "`sfumato ledger verify LEDGER`"),
     (r"curator\.refit\('[^']*'\)", "asking the same question again"),
+    (r",? same_data=True", " --same-data"),
     (r"snapshot='([^']*)'", r"--snapshot \1"),
     (r"\b(table|private|snapshot|analyst|ledger|population)=(?=[ .,;:])", r"--\1"),
     (r"sf\.draft\('([^']*)'\)|draft_schema\(source\)", r"sfumato init \1"),

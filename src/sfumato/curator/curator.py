@@ -51,6 +51,11 @@ ASKED_BEFORE = (
     "The same was asked before of snapshot {earlier!r} and is paid again here, because a frame cannot be recognised "
     "when it is opened again; to keep what is paid for, write snapshot='2026-03' in curate."
 )
+NEW_FILE = (
+    "This file is new to the ledger, or was changed: it is the state {own!r} of the data. The same was answered of the "
+    "state {earlier!r}, and is paid again here; if both hold the same, open this one with snapshot={earlier!r}, "
+    "same_data=True."
+)
 LOOKED_BACK = 100
 """So many earlier openings are searched for the same question."""
 
@@ -189,13 +194,14 @@ class Curator(Shorthands):
                 raise
 
     def _paid_before(self, asked: Asked, spend: Bound | None) -> tuple[str, ...]:
-        """Say that the same was paid for under an earlier number of data that have no name; from the ledger alone."""
+        """Say that the same was paid for under an earlier number: of a frame, or of another file; from the ledger alone."""
         own = self.table.snapshot
-        if not self.unnamed or not own.isdecimal() or asked.loss().person.is_zero:
+        if not own.isdecimal() or asked.loss().person.is_zero:
             return ()
         earlier = map(str, range(int(own) - 1, max(0, int(own) - 1 - LOOKED_BACK), -1))
         found = next((one for one in earlier if self.ledger.knows(key_of(self.basis, asked, spend, one))), None)
-        return () if found is None else (ASKED_BEFORE.format(earlier=found),)
+        said = ASKED_BEFORE if self.unnamed else NEW_FILE
+        return () if found is None else (said.format(earlier=found, own=own),)
 
     def sql(
         self,
@@ -252,7 +258,10 @@ class Curator(Shorthands):
         _, asked, key = as_answered(self.ledger, self.basis, asked, spend, self.table.snapshot)
         self._check_new(asked, key)
         seen = weighed(self.ledger, self.basis, asked, spend, self.table.snapshot, analyst=analyst)
-        return foreseen(self.basis, asked, spend, seen, self.ledger.budget.person)
+        found = foreseen(self.basis, asked, spend, seen, self.ledger.budget.person)
+        if found.free or not found.fits:
+            return found
+        return replace(found, text=" ".join([found.text, *self._paid_before(asked, spend)]))
 
     def largest(
         self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None

@@ -194,7 +194,7 @@ class Curator(Shorthands):
                 raise
 
     def _paid_before(self, asked: Asked, spend: Bound | None) -> tuple[str, ...]:
-        """Say that the same was paid for under an earlier number: of a frame, or of another file; from the ledger alone."""
+        """Say that the same was paid for under an earlier number, of a frame or another file; from the ledger alone."""
         own = self.table.snapshot
         if not own.isdecimal() or asked.loss().person.is_zero:
             return ()

@@ -397,6 +397,13 @@ def _days(words: Counter[str], written: Written) -> Iterator[datetime]:
             )
 
 
+LAST_MINUTE = "T23:59:00"
+PARTS_OF_DATES = (
+    "Only dates have months, years and weekdays. Where you will ask by them, take date {days} in place of time now, "
+    "before the ledger is made: it is made for one of the two. The time of day is then left out."
+)
+
+
 def _moments(found: Sequence[Any], form: str | None) -> Candidate:
     years = sorted(moment.year for moment in found)
     ends = {"earliest": f"{years[0]}-01-01", "latest": f"{years[-1]}-12-31"}
@@ -404,6 +411,9 @@ def _moments(found: Sequence[Any], form: str | None) -> Candidate:
     written = {} if form is None else {"format": form}
     notes = ("The range is that of whole years.",)
     if clock:
+        days = " ".join([*ends.values(), *written.values()])
+        notes = (*notes, PARTS_OF_DATES.format(days=days))
+        ends["latest"] += LAST_MINUTE  # a day without a time is its first moment, and the range holds all of it
         return Candidate({"type": "time", **ends, "step": "1min", **written, "missing": SKIP}, notes)
     return Candidate({"type": "date", **ends, **written, "missing": SKIP}, notes)
 

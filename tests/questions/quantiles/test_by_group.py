@@ -76,7 +76,7 @@ def test_values_that_an_even_part_of_the_rows_cannot_carry_are_not_known() -> No
         rough = curator.median("cost", by="ward", spend=Pure("3/5"))
         errors = rough.interval()["rank error"]
         assert any(150 <= 2 * error < 900 for error in errors), "one group could hold them, six could not"
-        assert [mark for mark in rough.frame.unknown["cost"]] == [12 * error >= 900 for error in errors]
+        assert list(rough.frame.unknown["cost"]) == [12 * error >= 900 for error in errors]
         assert rough.frame["cost"][0] is not None, "what was drawn stays in files"
         (note,) = [note for note in rough.notes if "tell nothing; files" in note]
         assert "histogram(['ward', 'cost_bins'])" in note

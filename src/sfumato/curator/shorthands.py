@@ -12,7 +12,7 @@ from sfumato import questions
 from sfumato.answer import Answer
 from sfumato.ask.question import Where, as_columns
 from sfumato.curator.grouped import grouped_answer, groups_of, rules_of
-from sfumato.curator.words import INSTEAD, speaking
+from sfumato.curator.words import INSTEAD, in_own_words, speaking
 from sfumato.errors import UnknownName
 from sfumato.exact import Number
 from sfumato.privacy import Bound
@@ -56,7 +56,11 @@ class Shorthands(Guided, Viewed, ABC):
             known = vars(self).get("table")
             column = getattr(getattr(known, "schema", None), "columns", {}).get(name)
             if column is None:
-                return super().__getattr__(name)
+                try:
+                    return super().__getattr__(name)
+                except UnknownName as other:
+                    said = in_own_words(str(other), getattr(known, "schema", None))
+                raise UnknownName(said)
             kind = "mean" if getattr(column, "kind", "") in ("integer", "fixed") else "histogram"
             raise UnknownName(
                 f"{type(self).__name__} has no {name}: a column is named in the question; write "

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sfumato.curator.phrases import EXAMPLES, Phrase, after_of, names, parts, read_phrase
+from sfumato.curator.words import in_own_words
 from sfumato.domain import nearest
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.words import guide
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 Read = TypeVar("Read")
 NUMBER = re.compile(r"[0-9.]+|,|[0-9]+/[0-9]+")
+_PER_CENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ def _or_in_quotes(text: str, schema: Schema, read: Callable[[str], Read]) -> Rea
     except ParameterError as refused:
         again = _with_quotes(text, schema)
         if again == text:
+            if type(refused) is ParameterError:
+                raise ParameterError(in_own_words(str(refused), schema)) from None
             raise
         try:
             read(again)
@@ -104,6 +108,11 @@ def _requested(text: str, schema: Schema) -> Request:
 
 def _made(phrase: Phrase, schema: Schema) -> Question:
     kind = phrase.kind.rstrip(",")
+    if kind == "select":
+        raise ParameterError(
+            'A statement in SQL has a command of its own; write sfumato sql people.csv people.toml "SELECT …", or in '
+            "Python curator.sql('SELECT …', spend=Pure(0.1))."
+        )
     if kind not in MAKERS and kind.partition("(")[0] in INSTEAD:
         raise ParameterError(f"There is no question {kind!r}; write {_instead(phrase)}.")
     if kind not in MAKERS:
@@ -179,6 +188,9 @@ def _quantiles(phrase: Phrase, _: Schema) -> Question:
 
     phrase.only("with", "where")
     numbers, rest = leading_numbers(phrase.words[1:])
+    if rest and (cent := _PER_CENT.fullmatch(rest[0])):
+        part = f"{float(cent[1]) / 100:g}"
+        raise ParameterError(f"Quantiles are of parts of the rows; write {part} in place of {rest[0]}.")
     chances = ["0.5"] if phrase.kind == "median" else numbers or ["0.25", "0.5", "0.75"]
     method: Any = _method(phrase)
     return Quantiles(_one(names(after_of(rest)), phrase.kind), tuple(chances), phrase.where, method)
@@ -328,6 +340,11 @@ def _aggregates(words: Sequence[str]) -> list[Aggregate]:
             found.append(Count())
         elif kind in kinds:
             found.append(kinds[kind](_one(names(after_of(part[1:])), kind)))
+        elif kind == "count" and part[1].lower() == "distinct":
+            raise ParameterError(
+                "Different people are counted by 'people', with a condition 'people where age > 40', by group 'people "
+                "by sex'; different values of a column are those of 'histogram of sex'."
+            )
         else:
             raise ParameterError(f"{' '.join(part)!r} is no number to ask for; write {EXAMPLES}.")
     return found

@@ -310,8 +310,8 @@ class _CalendarRule(Derivation):
             raise ParameterError(
                 f"{type(self).__name__} need a column of dates, and {self.of!r} is none; declare {self.of!r} with "
                 "dates(…), which also takes the day of a moment. A ledger is made for one of the two: where there is "
-                f"one already, ask by conditions such as {self.of} < '2025-02-01', or make a new one, whose promise adds "
-                "to that of the first."
+                f"one already, ask by conditions such as {self.of} < '2025-02-01', or make a new one, whose promise "
+                "adds to that of the first."
             )
 
     def to_json(self) -> dict[str, Any]:

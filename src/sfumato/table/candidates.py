@@ -409,7 +409,7 @@ def _moments(found: Sequence[Any], form: str | None) -> Candidate:
     ends = {"earliest": f"{years[0]}-01-01", "latest": f"{years[-1]}-12-31"}
     clock = any(isinstance(moment, datetime) and moment.time().isoformat() != "00:00:00" for moment in found)
     written = {} if form is None else {"format": form}
-    notes = ("The range is that of whole years.",)
+    notes: tuple[str, ...] = ("The range is that of whole years.",)
     if clock:
         days = " ".join([*ends.values(), *written.values()])
         notes = (*notes, PARTS_OF_DATES.format(days=days))

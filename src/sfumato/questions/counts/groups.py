@@ -227,7 +227,8 @@ def _aggregate(given: Any) -> Aggregate:
         raise ParameterError(f"{given!r} needs a column; write '{word.lower()} of age', or {made.kind}('age').")
     if word.lower() in _ALONE and column:
         raise ParameterError(
-            f"A count by group is one of rows; write 'count', with where='{column} IS NOT NULL' for those that have it."
+            f"A count by group is one of rows and of no column; write ['mean of {column}', 'count'], say, and "
+            f"where='{column} IS NOT NULL' for the rows that have it."
         )
     if word.lower() in _ALONE:
         return Count()

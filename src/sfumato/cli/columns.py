@@ -152,8 +152,14 @@ def column_text(column: Mapping[str, Any]) -> str:
     """
     kind = column["type"]
     if kind == "category":
-        return f"category {', '.join(map(str, column['values']))}"
+        return f"category {', '.join(map(_listed, column['values']))}"
     return " ".join([kind, *(str(column[key]) for key in _PARTS[kind] if key in column), *_settings(column, KEYS)])
+
+
+def _listed(value: Any) -> str:
+    """Return a value as it is typed: in quotes where a blank at its end tells it from another."""
+    text = str(value)
+    return text if text == text.strip() else f'"{text}"'
 
 
 def _settings(column: Mapping[str, Any], keys: Sequence[str]) -> list[str]:

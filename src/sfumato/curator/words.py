@@ -65,7 +65,7 @@ def in_own_words(said: str, schema: Any) -> str:
         if shown in columns or not own or start is None:
             continue
         head, line = said[: start.end()], said[start.end() :]
-        found = re.sub(rf"(?<=['\" ]){shown}(?=['\" ,)])", lambda _, own=own: own[0], line)
+        found = re.sub(rf"(?<=['\" ]){shown}(?=['\" ,)])", own[0].replace("\\", r"\\"), line)
         said = head + found
     return said
 

@@ -421,6 +421,10 @@ def _moments(found: Sequence[Any], form: str | None) -> Candidate:
 # Categories and text
 
 
+MOST_WORDS = 3
+"""A value of more words than this is no name of a category, most of the time."""
+
+
 def _categories(name: str, words: Counter[Any]) -> Candidate:
     kept = [word for word, count in words.most_common(MOST_CATEGORIES) if count >= RARE]
     covered = sum(words[word] for word in kept) / words.total()
@@ -442,5 +446,15 @@ def _categories(name: str, words: Counter[Any]) -> Candidate:
             "cells; list those that everybody knows of."
         )
     if alike(kept):
-        notes.append("Some values differ only in capitals or blanks, and count apart; make them equal before.")
+        same = ", ".join(map(repr, alike(kept)[0]))
+        called = name if name.isidentifier() else f'"{name}"'
+        notes.append(
+            "Some values differ only in capitals or blanks, and count apart; make them equal before, or ask about them "
+            f"together, where {called} IN ({same})."
+        )
+    if any(len(str(word).split()) > MOST_WORDS for word in kept):
+        notes.append(
+            "Some values are sentences, as free text has them, and may name somebody; read each of them, and drop the "
+            "column if it is free text."
+        )
     return Candidate({"type": "category", "values": sorted(kept), "missing": SKIP}, tuple(notes))

@@ -95,7 +95,7 @@ def _said(asked: Asked, found: Sequence[Expected | None], largest: Expected | No
     if largest is not None:
         yield f"Each of the {len(found)}: {largest.text}" if each else largest.text
     elif not each:
-        yield asked.questions[0].unforeseen
+        yield asked.questions[0].not_foreseen(asked.prepared[0])
     else:
         for question, form, one in list(zip(asked.questions, asked.forms, found, strict=True))[:LISTED]:
             yield f"{title_of(form)}: {question.unforeseen if one is None else one.text}"

@@ -243,11 +243,14 @@ def _queries(phrase: Phrase, schema: Schema) -> Workload:
     return kinds[phrase.kind](schema, int(widths[0]), columns)
 
 
-def _synthesize(phrase: Phrase, _: Schema) -> Question:
+def _synthesize(phrase: Phrase, schema: Schema) -> Question:
     from sfumato.questions import Synthesize
+    from sfumato.questions.synthesis.repeated import one_of_each
 
     phrase.only("with")
-    return Synthesize(None, phrase.columns or None, phrase.method or "auto", phrase.options)
+    left = tuple(one_of_each(schema, schema.names))
+    columns = phrase.columns or (None if left == schema.names else left)
+    return Synthesize(None, columns, phrase.method or "auto", phrase.options)
 
 
 def _synopsis(phrase: Phrase, _: Schema) -> Question:

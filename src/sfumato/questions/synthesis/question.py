@@ -43,6 +43,12 @@ MOST_CODES = 2048
 """All codes of all columns together: half of their square is how many numbers are released; wide ones are binned."""
 
 
+TOO_FEW = (
+    "People are too few for tables of two columns at this spend: each column is measured alone, and the rows will "
+    "treat all of them as unrelated; spend more, or ask for fewer columns or coarser bins."
+)
+
+
 @dataclass(frozen=True, init=False)
 class Synthesize(Question):
     """A model of some columns, fitted to noisy tables: `.marginal()`, `.sample(10_000)`, `.to_parquet()`.
@@ -109,6 +115,15 @@ class Synthesize(Question):
         if not isinstance(measured, bool):
             raise ParameterError("measured= says whether the model's error is measured; write True or False.")
         object.__setattr__(self, "measured", measured)
+
+    def not_foreseen(self, prepared: Prepared) -> str:
+        """Say how a model will be wrong where no table of two columns can be measured: that is public."""
+        mechanism = prepared.mechanism
+        first = mechanism.mechanisms[0] if isinstance(mechanism, Several) else mechanism
+        release: Any = first.release if isinstance(first, CheckedTables) else first
+        looks = release.looks() if hasattr(release, "looks") else ()
+        alone = bool(looks) and max(map(len, looks)) < 2 <= len({place for one in looks for place in one})
+        return f"{TOO_FEW} {self.unforeseen}" if alone else self.unforeseen
 
     def canonical(self, schema: Schema) -> Self:
         """Refuse columns or a workload that the schema does not have."""

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.answer import NOISE_ONLY, Answer, ErrorUnit, Frame, Released
 from sfumato.curator.labels import labels_of
+from sfumato.durable import require_new
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.questions.quantiles.question import MOST_ROWS
+from sfumato.show.answers import draw_groups
 from sfumato.show.titles import ONLY
 from sfumato.table.notes import in_words, missing_row
 from sfumato.table.predicate import EVERY_ROW, NO_ROW, Predicate, codes_between, every
@@ -246,11 +248,19 @@ class GroupedAnswer(Answer):
         columns: Sequence[str] | None = None,
         pairs: Sequence[Sequence[str]] | None = None,
     ) -> Drawing:
-        """Refuse: a picture of quantiles is of one group."""
-        raise ParameterError(
-            "Quantiles by group have a table and no picture; write answer.answers[0].plot('answer.svg') for one group, "
-            "or curator.mean('age', by='sex', spend=Pure(0.1)).plot('answer.svg') for means of all."
+        """Return a chart of the quantiles of every group, and with a path also write it there.
+
+        A group of which nothing is known has its name and no dot: what was drawn there is noise.
+        """
+        self._require_choice(
+            {name: one for name, one in (("columns", columns), ("pairs", pairs)) if one is not None}, ()
         )
+        if path is not None:
+            require_new(path, overwrite=overwrite, in_folder=True)
+        drawing = draw_groups(self._title(), self.question.by, self.question.answers[0].question.shown, self.frame)
+        if path is not None:
+            drawing.save(path)
+        return drawing
 
     def _title(self) -> str:
         from sfumato.show.titles import title_of

@@ -71,7 +71,7 @@ class Model(Guided, Viewed, ABC):
         _MODELS.add_kind(cls)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.space.names)} columns, about {self.total:.0f} people)"
+        return f"{type(self).__name__}({len(self.space.names)} columns, about {self.total:,.0f} people)"
 
     def view(self) -> View:
         """Return its columns, and what can be had from it for nothing."""

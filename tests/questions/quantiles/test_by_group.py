@@ -47,8 +47,10 @@ def test_quantiles_by_group_are_the_list_that_the_shell_asks(tmp_path: Path) -> 
         median = curator.median("cost", by=["ward"], epsilon=1)
         assert len(median.value) == 2 and str(median).startswith("Quantiles of cost by ward\n")
         assert pyarrow.csv.read_csv(median.to_csv(tmp_path / "medians.csv")).num_rows == 2
-        with pytest.raises(ParameterError, match="no picture"):
-            median.plot()
+        drawn = median.plot(tmp_path / "medians.svg")
+        assert (
+            "rank errors are in the table" in (tmp_path / "medians.svg").read_text() and "together" not in drawn.caption
+        )
 
 
 def test_groups_of_which_nothing_is_known_are_named_and_the_others_say_how_many_rows_they_need() -> None:
@@ -80,5 +82,10 @@ def test_values_that_an_even_part_of_the_rows_cannot_carry_are_not_known() -> No
         assert rough.frame["cost"][0] is not None, "what was drawn stays in files"
         (note,) = [note for note in rough.notes if "tell nothing; files" in note]
         assert "histogram(['ward', 'cost_bins'])" in note
+        if all(rough.frame.unknown["cost"]):
+            with pytest.raises(ParameterError, match="nothing to draw"):
+                rough.plot()
         sharp = curator.median("cost", by="ward", spend=Pure(60))
         assert not any(sharp.frame.unknown["cost"]) and "not known" not in str(sharp)
+        (line,) = sharp.plot().rows
+        assert [dot.name for dot in line.dots] == [*"abcdef"] and all(dot.value is not None for dot in line.dots)

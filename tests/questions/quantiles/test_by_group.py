@@ -48,9 +48,9 @@ def test_quantiles_by_group_are_the_list_that_the_shell_asks(tmp_path: Path) -> 
         assert len(median.value) == 2 and str(median).startswith("Quantiles of cost by ward\n")
         assert pyarrow.csv.read_csv(median.to_csv(tmp_path / "medians.csv")).num_rows == 2
         drawn = median.plot(tmp_path / "medians.svg")
-        assert (
-            "rank errors are in the table" in (tmp_path / "medians.svg").read_text() and "together" not in drawn.caption
-        )
+        (line,) = drawn.rows
+        assert "rank errors are in the table" in line.axis and "together" not in drawn.caption
+        assert "</svg>" in (tmp_path / "medians.svg").read_text()
 
 
 def test_groups_of_which_nothing_is_known_are_named_and_the_others_say_how_many_rows_they_need() -> None:

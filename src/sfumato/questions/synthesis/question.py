@@ -20,7 +20,7 @@ from sfumato.privacy import Bound
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.building import SynthesisFacts
 from sfumato.questions.synthesis.check import CheckedTables, compared
-from sfumato.questions.synthesis.coarse import bins_of, cutting_of, finer_space, inside_tables, parted, refined
+from sfumato.questions.synthesis.coarse import bins_of, cut_off, cutting_of, finer_space, inside_tables, parted, refined
 from sfumato.questions.synthesis.cuts import CutTables
 from sfumato.questions.synthesis.design import Lists, design
 from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_error
@@ -186,7 +186,7 @@ class Synthesize(Question):
             tables = {name: (raw[1][at], inside.parts[at].variance()) for at, name in enumerate(wide)}
             whole = refined(found.model, space, held, grids, tables)
             made = {"schema": basis.schema.to_json(), "model": whole.to_json(), **found.stated}
-            notes = [*found.notes, *_notes(held), *beside.notes]
+            notes = [*found.notes, *_notes(held), *cut_off(space, grids, tables), *beside.notes]
             return Released(tuple(measured), made={**made, **beside.made(), "notes": notes})
 
         gauge, arrange = binned(facts.gauge, read, finer, grids, sorted(mechanism.looks()))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pyarrow
 import pytest
 
-from sfumato import Pure, Schema, curate
+from sfumato import ADD_REMOVE, Pure, Schema, curate
 from sfumato.answer import Answer
 from sfumato.domain import Bins, bins, column_from_json, dates, fixed, integers
 from sfumato.ledger import Ledger
+from sfumato.publish.file import load_file
 from sfumato.table.database import Database, accepted
 from sfumato.table.schema import digest_of
+from tests.publish.sample import SCHEMA as VISITS
+from tests.publish.sample import prepare
 
 SCHEMA = Schema({"fee": fixed(0, 50, step="0.01", missing=0), "part": bins("fee", edges=[1, 5, 10])})
 FEES = pyarrow.table({"fee": ["0.99"] * 60 + ["1"] * 20 + ["4.99"] * 5 + ["5"] * 7 + ["10"] * 3 + ["99"] * 2})
@@ -95,3 +98,16 @@ def test_a_database_keeps_them_too(tmp_path):
         assert curator.sql(statement, spend=EXACT).frame["n"] == (85, 12)
     with curate({"visits": FEES}, tables, Pure(1000)) as curator:
         assert curator.sql(statement, spend=EXACT).frame["n"] == (60, 25, 7, 5)
+
+
+def test_a_publication_that_was_begun_keeps_them(tmp_path):
+    path = prepare(tmp_path, days=[])
+    bounded = '\n[columns.fee]\ntype = "integer"\nlow = 0\nhigh = 50\n[columns.part]\ntype = "bins"\nof = "fee"\n'
+    (tmp_path / "visits.schema.toml").write_text(f"{VISITS}{bounded}edges = [1, 5, 10]\n", encoding="utf-8")
+    new = load_file(path)
+    assert new.schema.domain("part").highest == 3
+    earlier = new.schema.earlier.fingerprint
+    Ledger(new.ledger, new.budget, relation=ADD_REMOVE, schema=earlier, private=new.private).close()
+    begun = load_file(path)
+    assert begun.schema.fingerprint == earlier and begun.schema.domain("part").highest == 1
+    assert list(begun.schema.domain("part").labels().values()) == ["below 5", "5 and more"]

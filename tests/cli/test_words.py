@@ -139,3 +139,16 @@ def test_predictions_are_in_the_words_of_the_file(tmp_path: Path, place: Place) 
     bare.write_text("age\n30\n")
     assert place.run("read", model, "predict " + str(bare), "--out", tmp_path / "bare.csv").code == 0
     assert '"probability of True"' in (tmp_path / "bare.csv").read_text()
+
+
+def test_the_note_on_quantiles_by_group_offers_what_is_typed(place: Place) -> None:
+    found = place.query("median of age by sex", spend="Pure(0.01)")
+    told = " ".join(found.out.split())
+    assert "[columns.age_bins] with the lines type" in told and "'histogram of sex, age_bins'" in told, told
+    assert "not known" in told and not any(word in told for word in PYTHON), told
+
+
+def test_a_question_without_quotes_is_told_to_have_some(place: Place) -> None:
+    asked = ("query", place.data, place.schema, "count", "where", "age", ">", "28", "--ledger", place.ledger)
+    found = place.run(*asked, "--spend", "Pure(0.1)")
+    assert found.code == 2 and "'where age > 28' stands behind it; put all of it in double quotes" in found.err

@@ -128,7 +128,7 @@ def _without_group(words: list[str]) -> list[str]:
     >>> _without_group(["mean", "of", "hours", "group"]), _without_group(["mean", "of", "group"])
     (['mean', 'of', 'hours'], ['mean', 'of', 'group'])
     """
-    said = len(words) > 1 and words[-1].lower() == "group"
+    said = len(words) > 1 and words[-1].lower() in ("group", "grouped")
     before = words[-2].lower() if said else ""
     named = before in ("of", ",") or before[:1].isdigit() or (len(words) == 2 and before != "count")
     return words[:-1] if said and not named else words

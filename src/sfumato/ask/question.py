@@ -149,6 +149,10 @@ class Question(Guided, metaclass=Understood):
         """
         return None
 
+    def not_foreseen(self, prepared: Prepared) -> str:
+        """Say before anything is paid that the error is not known, and what public facts say all the same."""
+        return self.unforeseen
+
     def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
         """Return of which cells of the table nothing is known, by column; from released and public numbers alone."""
         return {}

@@ -74,13 +74,14 @@ def _frame(table: Any) -> Frame:
 def load_answer(path: Path) -> Answer:
     """Read an answer that `query --out answer.json` wrote."""
     import sfumato.learn.question  # noqa: F401  a stored question about a rule can then be read
+    from sfumato.curator.labels import labels_of
     from sfumato.questions import question_from_json
 
     try:
         record = json.loads(
             read_bytes(path, "file that `sfumato query … --out answer.json` or `sfumato learn … --out` wrote")
         )
-        schema = Schema.from_json(record["schema"])
+        schema = Schema.as_stored(record["schema"])
         question = question_from_json(record["question"], schema)
         event = record["event"]
         return Answer(
@@ -90,6 +91,7 @@ def load_answer(path: Path) -> Answer:
             Event(event["name"], event["spec"], event["parameters"], event["version"]),
             record["remaining"],
             True,
+            labels=labels_of(record["released"]["keys"], schema),
         )
     except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError):
         raise ParameterError(

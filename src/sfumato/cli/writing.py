@@ -55,12 +55,6 @@ def check_kind(request: Request, out: Path | None, rows: int | None, plot: Path 
         raise ParameterError("A synopsis is a sketch to ask, not a table; write it with --out synopsis.json.")
     if out is not None and out.suffix.lower() == PAGE and kind != "Synthesize":
         raise ParameterError("A page is written of a model; ask 'synthesize', or write --out table.csv.")
-    if plot is not None and request.by:
-        of, by = getattr(request.questions[0], "column", "age"), ", ".join(request.by)
-        raise ParameterError(
-            f"Quantiles by group have a table and no picture; there is one of one group, 'quantiles of {of} where "
-            f"{request.by[0]} = …', and one of all groups for 'mean of {of} by {by}'."
-        )
     if plot is not None and not asked.pictured:
         raise ParameterError("There is no picture of a synopsis or a rule; leave --plot out.")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.ask.phrases import EXAMPLES, Phrase, after_of, leading_numbers, read_phrase
+from sfumato.curator.words import in_own_words
 from sfumato.domain import nearest
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.words import guide
@@ -68,6 +69,8 @@ def _or_in_quotes(text: str, schema: Schema, read: Callable[[str], Read]) -> Rea
     except ParameterError as refused:
         again = _with_quotes(text, schema)
         if again == text:
+            if type(refused) is ParameterError:
+                raise ParameterError(in_own_words(str(refused), schema)) from None
             raise
         try:
             read(again)
@@ -108,6 +111,11 @@ def typed_words() -> dict[str, type[Question]]:
 
 def _made(phrase: Phrase, schema: Schema) -> Question:
     kind = phrase.kind.rstrip(",")
+    if kind == "select":
+        raise ParameterError(
+            'A statement in SQL has a command of its own; write sfumato sql people.csv people.toml "SELECT …", or in '
+            "Python curator.sql('SELECT …', spend=Pure(0.1))."
+        )
     known = typed_words()
     if kind not in known and kind.partition("(")[0] in INSTEAD:
         raise ParameterError(f"There is no question {kind!r}; write {_instead(phrase)}.")

@@ -7,6 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from sfumato.durable import read_bytes
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SfumatoError
+from sfumato.ledger import Ledger
 from sfumato.ledger.budget import UNITS, Budget
 from sfumato.ledger.typed import read_bound
 from sfumato.privacy import Bound, Concentrated, Pure, bound_from_json
@@ -280,6 +282,7 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
     known("[output]", output, _WORDS["output"])
     ledger = beside(home, str(about.get("ledger", f"{name}.ledger")))
     private = beside(home, str(about.get("private", f"{name}.private" if "://" in ledger else f"{ledger}.private")))
+    schema = _as_begun(schema, ledger, private)
     found = PublicationFile(
         name, schema, ledger, beside(home, str(wanted(about, "source", "in/{date}.parquet"))),
         str(wanted(about, "stamp", "at")), period, first, last, horizon, read_days(about.get("wait", "0 days")),
@@ -296,6 +299,15 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
     _check_memory(found)
     _check_keys(found)
     return found
+
+
+def _as_begun(schema: Schema, ledger: str, private: str) -> Schema:
+    """Return the schema as the publication's ledger reads it, if there is one already: see `Schema.as_kept`."""
+    if schema.earlier is None or not ("://" in ledger or Path(ledger).exists()):
+        return schema
+    with suppress(SfumatoError), Ledger(ledger, private=private) as book:
+        return schema.as_kept(book.schema)
+    return schema  # nothing was published yet, or opening the ledger will say what is wrong
 
 
 def _table(given: Mapping[str, Any], period: str) -> TableSpec:

@@ -249,7 +249,8 @@ def _aggregate(given: Any) -> Aggregate:
         raise ParameterError(f"{given!r} needs a column; write '{word.lower()} of age', or {made.kind}('age').")
     if word.lower() in _ALONE and column:
         raise ParameterError(
-            f"A count by group is one of rows; write 'count', with where='{column} IS NOT NULL' for those that have it."
+            f"A count by group is one of rows and of no column; write ['mean of {column}', 'count'], say, and "
+            f"where='{column} IS NOT NULL' for the rows that have it."
         )
     if word.lower() in _ALONE:
         return Count()
@@ -287,6 +288,11 @@ def _named_by(words: Sequence[str]) -> list[Aggregate]:
             found.append(Count())
         elif kind in kinds:
             found.append(kinds[kind](one_column(names(after_of(part[1:])), kind)))
+        elif kind == "count" and part[1].lower() == "distinct":
+            raise ParameterError(
+                "Different people are counted by 'people', with a condition 'people where age > 40', by group 'people "
+                "by sex'; different values of a column are those of 'histogram of sex'."
+            )
         else:
             raise ParameterError(f"{' '.join(part)!r} is no number to ask for; write {EXAMPLES}.")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -45,6 +46,8 @@ from sfumato.totals.rank_error import MeasuredCuts, divided, is_measured, measur
 LARGEST_DENOMINATOR = 10**6
 USUAL = Fraction(95, 100)
 MOST_ROWS = "public rows"
+
+_PER_CENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
 
 
 @dataclass(frozen=True, init=False)
@@ -94,6 +97,9 @@ class Quantiles(Question):
         """Read the probabilities before the column; without any, the quartiles are meant."""
         phrase.only("with", "where")
         numbers, rest = leading_numbers(phrase.words[1:])
+        if rest and (cent := _PER_CENT.fullmatch(rest[0])):
+            part = f"{float(cent[1]) / 100:g}"
+            raise ParameterError(f"Quantiles are of parts of the rows; write {part} in place of {rest[0]}.")
         chances = ["0.5"] if phrase.kind == "median" else numbers or ["0.25", "0.5", "0.75"]
         method: Any = phrase.method_alone()
         return cls(phrase.one(names(after_of(rest))), tuple(chances), phrase.where, method)

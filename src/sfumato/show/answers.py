@@ -123,8 +123,6 @@ def draw_groups(title: str, by: Sequence[str], column: str, frame: Any) -> Drawi
             dots.append(Dot(f"{group}{part} (not known)", None))
         else:
             dots.append(Dot(f"{group}{part}", _plain(columns[column][place])))
-    if all(nothing):
-        raise ParameterError("This answer says nothing of any group, so there is nothing to draw; look at its frame.")
     caption = " ".join(first_sentence(note) for note in frame.notes if note)
     return intervals(title, [IntervalLine(f"{column}, by rank; rank errors are in the table", tuple(dots))], caption)
 

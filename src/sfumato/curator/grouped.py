@@ -257,7 +257,8 @@ class GroupedAnswer(Answer):
         )
         if path is not None:
             require_new(path, overwrite=overwrite, in_folder=True)
-        drawing = draw_groups(self._title(), self.question.by, self.question.answers[0].question.shown, self.frame)
+        quantiles: Any = self.question.answers[0].question
+        drawing = draw_groups(self._title(), self.question.by, quantiles.shown, self.frame)
         if path is not None:
             drawing.save(path)
         return drawing

@@ -17,6 +17,8 @@ import sfumato as sf
 from sfumato import Approximate, Budget, Concentrated, Pure
 from sfumato.curator.typed import read_request
 from sfumato.errors import SfumatoError
+from sfumato.model import Factored
+from sfumato.workload import Space
 
 ROWS = 300
 DATA = pandas.DataFrame(
@@ -62,10 +64,11 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         used.mean("age", spend=Pure(1))
         answer = curator.histogram("sex", spend=Pure(1))
         number = curator.mean("age", spend=Pure(1))
+        made = Factored.uniform(Space.of(SCHEMA, ["sex"]), total=100)
         client = sf.local.plan(users=100, spend=Pure(1), candidates=["a", "b"]).client()
         every = {name: getattr(sf, name) for name in sf.__all__}
         yield {**every, "sf": sf, "curator": curator, "used": used, "answer": answer, "number": number, "df": DATA, "DATA": DATA, "place": place,
-               "schema": SCHEMA, "client": client, "visits": visits, "fine": fine}  # fmt: skip
+               "schema": SCHEMA, "client": client, "made": made, "read_request": read_request, "visits": visits, "fine": fine}  # fmt: skip
 
 
 MISTAKES = {
@@ -311,6 +314,21 @@ MISTAKES = {
     "sf.bins('age', 10)": "step=, edges= by name; write bins('age', step=10)",
     "curator.ask(Pure(1), Count())": "The question comes first and the spend second",
     "curator.ask(Pure, Count)": "The question comes first and the spend second",
+    # a library's first reader: what was typed in a library that lends books
+    "curator.count('admitted > 01.06.2025', epsilon=1)": "write DATE '2025-06-01'",
+    "sf.draft(df, rows_per_person=5)": ".fill(rows_per_person=5)",
+    "curator.group_by('sex', {'age': ['mean', 'count']}, epsilon=1)": "['mean of age', 'count']",
+    "curator.crosstab('sex', 'department')": "curator.histogram(['sex', ",
+    "curator.quantile('age', 0.9)": "curator.quantiles('age', [0.9]",
+    "curator.percentile('age', 90)": "lie between 0 and 1",
+    "curator.correlation('age', 'cost')": "there is no correlation of its own; write curator.synthesize(",
+    "made.to_pandas()": "model.sample(1000).to_pandas()",
+    "fine.quantile('cost', 0.9)": "curator.quantiles('cost', [0.9]",
+    "fine.avg('cost')": "curator.mean('cost'",
+    "read_request('SELECT AVG(age) FROM data', schema)": "sfumato sql people.csv people.toml",
+    "read_request('count distinct age', schema)": "'people where age > 40'",
+    "read_request('quantiles 90% of age', schema)": "write 0.9 in place of 90%",
+    "read_request('medium of cost', fine.schema)": "'histogram of cost'",
 }
 
 
@@ -330,6 +348,7 @@ def test_there_are_sixty_of_them() -> None:
 
 
 UNDERSTOOD = [
+    "read_request('mean of age grouped by sex', schema).asked.by == ('sex',)",
     "curator.mean('age', epsilon=0.1).loss.person.epsilon == sf.exact_tenth",
     "curator.mean('age', epsilon=0.1).event == curator.mean('age', spend=Pure('0.1')).event",
     "curator.mean('age', by='sex', epsilon=0.1).value.keys == ('sex',)",

@@ -205,6 +205,7 @@ def test_neighbours_are_those_of_the_ledger(house: House) -> None:
         assert later.count("age > 30", spend=Pure(0.5)).loss.relation is ADD_REMOVE
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 @pytest.mark.parametrize("method", ["parities", "tree"])
 def test_rows_of_nobody_are_refused_before_they_are_paid_for(method: str) -> None:
     """Their number is public; a count of them is still an answer."""

@@ -55,6 +55,9 @@ OLD_NAMES = {
     "sfumato.questions.quantiles.Facts": "sfumato.questions.quantiles.QuantileFacts",
     "sfumato.answer.Measured": "sfumato.answer.NoisyPart",
     "sfumato.audit.Release": "sfumato.audit.ReleaseKind",
+    "sfumato.publish.memory.Rule": "sfumato.publish.memory.CountingRule",
+    "sfumato.sql.plan.Plan": "sfumato.sql.plan.StatementPlan",
+    "sfumato.table.engine.Plan": "sfumato.table.engine.PlannedQuery",
     "sfumato.local.Collectors": "sfumato.local.CollectorSet",
     "sfumato.local.Item": "sfumato.local.PopularItem",
     "sfumato.report.Row": "sfumato.report.ReportLine",
@@ -166,3 +169,9 @@ def test_the_map_of_the_papers_names_tests_that_exist():
     for row in rows[1:]:
         for path in re.findall(r"tests/[\w/]+\.py", row):
             assert (ROOT / path).exists(), f"{path} is named in docs/papers.md and does not exist"
+
+
+def test_one_class_is_called_plan_and_one_rule() -> None:
+    """`sfumato.local.Plan` and `sfumato.learn.Rule`: all others say what they are of."""
+    found = re.findall(r"^class (Plan|Rule|Facts)\b", "\n".join(path.read_text() for path in SOURCES), re.MULTILINE)
+    assert sorted(found) == ["Plan", "Rule"]

@@ -13,9 +13,11 @@ import pytest
 
 import sfumato as sf
 from sfumato import Budget, Count, Histogram, Ledger, Pure, Schema
+from sfumato.cli.hints import in_shell
 from sfumato.domain import categories, integers
 from sfumato.errors import LedgerError, PaidAgainWarning, ParameterError, SchemaError
-from sfumato.ledger.sources import snapshot_of
+from sfumato.ledger.sources import NAME_IT, snapshot_of
+from sfumato.report.releases import releases_table
 from sfumato.table.identity import Files, files_of
 
 SCHEMA = Schema({"age": integers(0, 99), "sex": categories("Female", "Male")})
@@ -260,3 +262,31 @@ def test_a_ledger_of_periods_opens_a_frame_without_a_name(tmp_path: Path) -> Non
         with sf.curate(frame, days, limits, ledger=tmp_path / "l", relation=sf.ADD_REMOVE) as curator:
             assert not curator.ledger.history()
         limits = None
+
+
+def test_a_new_file_says_that_the_same_was_answered_of_another_and_the_ledger_tells_them_apart(place, tmp_path):
+    first, copy = written(tmp_path / "a.parquet", [34, 71]), written(tmp_path / "b.parquet", [34, 71])
+    with sf.curate(first, SCHEMA, ledger=place) as curator:
+        assert not any("new to the ledger" in note for note in curator.ask(ASKED, Pure("1/10")).notes)
+    with Ledger(place) as book:
+        assert "of state" not in releases_table(book.history()).text(200)
+    with sf.curate(copy, SCHEMA, ledger=place) as curator:
+        said = "is the state '2' of the data. The same was answered of the state '1', and is paid again here"
+        assert said in curator.preview(ASKED, Pure("1/10")).text
+        answer = curator.ask(ASKED, Pure("1/10"))
+        assert any(said in note for note in answer.notes) and not answer.reused
+        (note,) = [in_shell(note) for note in answer.notes if said in note]
+        assert note.endswith("if both hold the same, open this one with --snapshot 1 --same-data.")
+        assert not any("new to" in note for note in curator.count("age > 40", spend=Pure("1/10")).notes)
+        assert not any("new to" in note for note in curator.ask(ASKED, Pure("1/10")).notes), "it is free now"
+    with Ledger(place) as book:
+        listed = releases_table(book.history()).text(200)
+        assert all(f"count where age is 31 or more, of state {one}" in listed for one in (1, 2))
+
+
+def test_the_same_data_as_which_must_be_said(place, tmp_path):
+    first = written(tmp_path / "a.parquet", [34, 71])
+    with pytest.raises(ParameterError, match="write its number or name, snapshot='1', same_data=True"):
+        ask(first, place, same_data=True)
+    assert charges(place) == 0
+    assert in_shell(NAME_IT).count("--snapshot 1 --same-data") == 1

@@ -6,7 +6,7 @@ registers what it brings when it is first asked for, so that nobody pays for wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -18,14 +18,18 @@ Thing = TypeVar("Thing")
 class Registry(Generic[Thing]):
     """Things of one kind by name; `one` and `all` are the words for them, `rooms` says where others live.
 
+    `bringing` are modules that bring more when they are imported, which is when a name is not known otherwise.
+
     >>> colours = Registry[int]("colour", "colours")
     >>> colours.add("red", 1)
     >>> colours["red"], "blue" in colours, list(colours)
     (1, False, ['red'])
     """
 
-    def __init__(self, one: str, all: str, rooms: Mapping[str, str] | None = None) -> None:
-        self._one, self._all, self._rooms = one, all, dict(rooms or {})
+    def __init__(
+        self, one: str, all: str, rooms: Mapping[str, str] | None = None, bringing: Sequence[str] = ()
+    ) -> None:
+        self._one, self._all, self._rooms, self._bringing = one, all, dict(rooms or {}), bringing
         self._known: dict[str, Thing] = {}
 
     def add(self, name: str, thing: Thing) -> None:
@@ -49,7 +53,13 @@ class Registry(Generic[Thing]):
         return self._known[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._known or name in self._rooms
+        return name in self._known or name in self._rooms or name in self.brought()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self._known, *self._rooms}))
+        return iter(sorted({*self.brought(), *self._rooms}))
+
+    def brought(self) -> Mapping[str, Thing]:
+        """Return what is there once all that bring things are imported, without the rooms of single ones."""
+        for module in self._bringing:
+            import_module(module)
+        return self._known

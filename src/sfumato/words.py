@@ -67,6 +67,7 @@ KEYWORDS = guide(
         "can be repeated is not private",
         "Pure.delta": "write Approximate(1, 1e-6) for an epsilon and a delta",
         "Schema.rows": "write rows_per_person=3",
+        "draft.rows_per_person": "write draft('people.csv', look=True).fill(rows_per_person=5)",
         "categories.values": "write categories('F', 'M')",
         # words of this house that have another name now
         "Popular.engine popular.engine": "write method='tree'",

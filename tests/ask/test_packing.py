@@ -96,7 +96,7 @@ def test_every_kind_is_walked():
 def test_every_shape_exists():
     from sfumato.ask.packing import _parts, _shape
 
-    for name in SHAPES:
+    for name in list(SHAPES):
         assert _parts(_shape(name))
 
 

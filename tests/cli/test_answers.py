@@ -11,9 +11,9 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from sfumato.ask.phrases import read_phrase
 from sfumato.cli.reading import load_answer
 from sfumato.curator import curate
-from sfumato.curator.phrases import read_phrase
 from sfumato.curator.typed import read_question, read_request
 from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
@@ -229,6 +229,12 @@ def test_a_stored_draw_is_finished_again(place: Place) -> None:
     assert unknown.code == 2 and "no draw" in unknown.err
 
 
+def test_quantiles_by_group_have_a_picture(place: Place, tmp_path: Path) -> None:
+    found = place.query("median of age by sex", "--plot", tmp_path / "ages.svg", spend="Pure(1)")
+    assert found.code == 0 and "Wrote a picture to" in found.out + found.err, found.err
+    assert "</svg>" in (tmp_path / "ages.svg").read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -236,10 +242,10 @@ def test_a_stored_draw_is_finished_again(place: Place) -> None:
         (["histogram of sex", "--out", "/no/such/folder/x.csv"], "no folder"),
         (["histogram of sex", "--rows", "5"], "--out rows.csv"),
         (["histogram of sex", "--rows", "5", "--out", "x.csv"], "synthesize"),
-        (["synthesize", "--plot", "x.svg"], "same attribute"),
+        (["synthesize age, decade", "--plot", "x.svg"], "same attribute"),
         (["synopsis of sex", "--plot", "x.svg"], "no picture"),
         (["histogram of sex", "--out", "x.html"], "page is written of a model"),
-        (["median of age by sex", "--plot", "x.svg"], "one group"),
+        (["median of age by sex", "--plot", "/no/such/folder/x.svg"], "no folder"),
         (["median of age by sex", "--rehearse"], "single question"),
         (["tables of sex, decade"], "how many columns at a time"),
         (["learn sex"], "learn income from age"),

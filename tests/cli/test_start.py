@@ -240,3 +240,17 @@ def test_a_bare_range_is_one_of_the_type_that_was_proposed() -> None:
     assert corrected("2020-01-01 2025-12-31", days)[0] == read_column("date 2020-01-01 2025-12-31 %d.%m.%Y")
     with pytest.raises(ParameterError, match="no type of column"):
         corrected("0 60", {"type": "category", "values": ["a", "b"]})
+
+
+def test_values_that_a_blank_tells_apart_are_in_quotes_and_may_be_typed_so() -> None:
+    column = {"type": "category", "values": ["Hafen", "Hafen ", "Nord"], "missing": "skip"}
+    assert column_text(column) == 'category Hafen, "Hafen ", Nord'
+    assert read_column(column_text(column))["values"] == column["values"]
+
+
+def test_notes_stand_under_their_column_and_a_mistake_is_shown_beside_the_first_proposal(here: Path) -> None:
+    Path("euro.csv").write_text("\n".join(EURO), encoding="utf-8")
+    wrong = "fixed 0 20000 0.01 decimal=. thousands=none unit=none"
+    code, said = walked("y", "", wrong, "", "fixed 0 9000 0.01", "", "y", "", "", "", data="euro.csv")
+    assert code == 0 and "\nKosten:\n  " in said, said
+    assert said.count("  Proposed at first: fixed ") == 1 and "unit=€" in said.split("Proposed at first")[1]

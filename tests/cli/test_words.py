@@ -69,8 +69,6 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (("learn", "D", "S", "sex", "--from", "age,sex", "--ledger", "L", "--spend", "Pure(0.1)"), "--from age,hours"),
     (("sql", "D", "S", "SELECT sex, MEDIAN(age) FROM data GROUP BY sex", "--ledger", "L", "--spend", "Pure(0.1)"),
      "'quantiles of age by sex'"),
-    (("query", "D", "S", "median of age by sex", "--ledger", "L", "--spend", "Pure(0.1)", "--plot", "a.svg"),
-     "'mean of age by sex'"),
     (("query", "D", "S", "histogram of sex", "--ledger", "L", "--spend", "Pure(0.1)", "--plot", "nowhere/a.svg"),
      "There is no folder"),
     (("help",), "write sfumato --help"),
@@ -107,7 +105,7 @@ def test_a_picture_is_announced_and_speaks_the_words_of_the_shell(place: Place) 
     assert f"Wrote a picture to {drawn.with_name('age.svg')}." in again.out
 
 
-def test_captions_of_pictures_are_put_into_the_words_of_the_shell(
+def test_captions_of_pictures_carry_no_line_of_python_or_of_the_shell(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sfumato.show.bars import BarChart
@@ -115,7 +113,8 @@ def test_captions_of_pictures_are_put_into_the_words_of_the_shell(
     captions: list[str] = []
     monkeypatch.setattr(BarChart, "save", lambda self, path: captions.append(self.caption))
     place.query("histogram of sex", "--plot", str(place.data.with_name("sex.svg")), spend="Pure(1)")
-    assert len(captions) == 1 and "--together" in captions[0] and "interval(" not in captions[0]
+    assert len(captions) == 1 and "for each row on its own." in captions[0]
+    assert "--together" not in captions[0] and "interval(" not in captions[0]
 
 
 def test_predictions_are_in_the_words_of_the_file(tmp_path: Path, place: Place) -> None:
@@ -139,3 +138,16 @@ def test_predictions_are_in_the_words_of_the_file(tmp_path: Path, place: Place) 
     bare.write_text("age\n30\n")
     assert place.run("read", model, "predict " + str(bare), "--out", tmp_path / "bare.csv").code == 0
     assert '"probability of True"' in (tmp_path / "bare.csv").read_text()
+
+
+def test_the_note_on_quantiles_by_group_offers_what_is_typed(place: Place) -> None:
+    found = place.query("median of age by sex", spend="Pure(0.01)")
+    told = " ".join(found.out.split())
+    assert "[columns.age_bins] with the lines type" in told and "'histogram of sex, age_bins'" in told, told
+    assert "not known" in told and not any(word in told for word in PYTHON), told
+
+
+def test_a_question_without_quotes_is_told_to_have_some(place: Place) -> None:
+    asked = ("query", place.data, place.schema, "count", "where", "age", ">", "28", "--ledger", place.ledger)
+    found = place.run(*asked, "--spend", "Pure(0.1)")
+    assert found.code == 2 and "'where age > 28' stands behind it; put all of it in double quotes" in found.err

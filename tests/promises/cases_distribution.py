@@ -12,7 +12,7 @@ from sfumato import ADD_REMOVE, Approximate, Concentrated, Pure, select
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.papers.private_learning.faithful_sanitizers import SanThresholds
 from sfumato.papers.private_learning.smooth_medians import SmoothMedian
-from sfumato.papers.query_release.geometry.small_databases import small_databases
+from sfumato.papers.query_release.geometry.small_databases import databases_for
 from sfumato.perturb import AdditiveNoise, sensitivity
 from sfumato.questions.distribution import MedianTree, NodeTree
 from sfumato.select.quasiconcave import HeaviestCell, InteriorPoint
@@ -95,7 +95,7 @@ CUT = SanThresholds(
 )
 EASY = replace(CUT.code_choice, threshold=1)
 THRESHOLDS = [[int(code < cut) for code in range(4)] for cut in (1, 2, 3)]
-BLOCKS = AllBlocks(inner=small_databases(THRESHOLDS, Pure(1), people=1, size=1), blocks=4)
+BLOCKS = AllBlocks(inner=databases_for(THRESHOLDS, Pure(1), people=1, size=1), blocks=4)
 
 MEDIAN = SmoothMedian(first=0, last=8, people=5, variance=Fraction(2), decay=Fraction(7, 8))
 

@@ -14,7 +14,7 @@ from sfumato.papers.query_release.geometry.bodies import Box, Diamond
 from sfumato.papers.query_release.geometry.cut import Cut
 from sfumato.papers.query_release.geometry.fan import Fan
 from sfumato.papers.query_release.geometry.lattice import Lattice
-from sfumato.papers.query_release.geometry.small_databases import small_databases
+from sfumato.papers.query_release.geometry.small_databases import databases_for
 from tests.promises.case import PromiseCase
 from tests.promises.printed.geometry import charged_by_natural_log, fewer_generators
 
@@ -61,7 +61,7 @@ ELLIPSE = made(Cut((2, 2), (), ((16, -8), (-8, 16)), unit=4, attempts=1, batch=1
 RECURSIVE = shaped(
     [[8, 8], [1, -1]], Pure(3), relation=ADD_REMOVE, method="recursive", allocation="equal", split="half"
 )
-SMALL = small_databases([[1, 1, 0], [0, 1, 1]], Pure(1), people=3, size=2)
+SMALL = databases_for([[1, 1, 0], [0, 1, 1]], Pure(1), people=3, size=2)
 CROWD = replace(SMALL, people=30)
 HISTOGRAMS = [(a, b, 3 - a - b) for a in range(4) for b in range(4 - a)]
 NEIGHBOURS = [

@@ -16,7 +16,7 @@ import numpy as np
 from sfumato import ADD_REMOVE, Noise
 from sfumato.perturb import sensitivity
 from sfumato.publish.matrix import Factor
-from sfumato.publish.memory import Lists, RememberedSums, RememberedTotals, Rule
+from sfumato.publish.memory import CountingRule, Lists, RememberedSums, RememberedTotals
 from sfumato.publish.tree import Tree
 from tests.promises.case import PromiseCase
 
@@ -26,7 +26,7 @@ KEY = bytes(32)
 class Remembering:
     """Reads who is there and counts whom the shipped lists allow: a period's list is kept with what was counted."""
 
-    rule: Rule
+    rule: CountingRule
 
     def step(self, state: Any, exact: Any, noise: Noise) -> Any:
         lists = [np.frombuffer(bytes.fromhex(one), np.uint8) for one in state.get("lists", [])]
@@ -56,7 +56,7 @@ class ShippedSums(Remembering, RememberedSums):
 class _Rebuilt:
     """Lists made again from what the source says now of earlier periods."""
 
-    rule: Rule
+    rule: CountingRule
 
     def lists(self, kept: Any, before: Any) -> Any:
         found: list[Any] = []
@@ -108,17 +108,17 @@ THREE = [
 ]
 
 
-def gaussian(kind: type[RememberedTotals], periods: int, rule: Rule, variance: int) -> RememberedTotals:
+def gaussian(kind: type[RememberedTotals], periods: int, rule: CountingRule, variance: int) -> RememberedTotals:
     factor = Factor(periods, periods, plain=rule.most > 1, fineness=4)
     return kind(relation=ADD_REMOVE, factor=factor, variance=variance, moves=sensitivity(1), rule=rule)
 
 
-def laplace(kind: type[RememberedSums], periods: int, rule: Rule) -> RememberedSums:
+def laplace(kind: type[RememberedSums], periods: int, rule: CountingRule) -> RememberedSums:
     tree = Tree(periods, periods + 1)
     return kind(relation=ADD_REMOVE, tree=tree, scale=Fraction(1), moves=sensitivity(1), rule=rule)
 
 
-once, twice_apart = Rule(1), Rule(2, 2)
+once, twice_apart = CountingRule(1), CountingRule(2, 2)
 two = gaussian(Shipped, 2, once, 6)
 three = gaussian(Shipped, 3, twice_apart, 14)
 sums = laplace(ShippedSums, 2, once)
@@ -132,7 +132,7 @@ CASES = [
         mutants={
             "lists made again from corrected rows": gaussian(Rebuilt, 2, once, 6),
             "totals of one runner with the list of another": gaussian(Forgets, 2, once, 6),
-            "one period more than was paid for": replace(two, rule=Rule(2)),
+            "one period more than was paid for": replace(two, rule=CountingRule(2)),
         },
         tail=1e-6,
     ),
@@ -143,8 +143,8 @@ CASES = [
         pairs=THREE,
         mutants={
             "lists made again from corrected rows": gaussian(Rebuilt, 3, twice_apart, 14),
-            "neighbouring periods at the price of distant ones": replace(three, rule=Rule(2, 1)),
-            "columns of equal length": replace(three, factor=Factor(3, 3, fineness=4), rule=Rule(2, 1)),
+            "neighbouring periods at the price of distant ones": replace(three, rule=CountingRule(2, 1)),
+            "columns of equal length": replace(three, factor=Factor(3, 3, fineness=4), rule=CountingRule(2, 1)),
         },
         tail=1e-4,
         long=True,

@@ -15,7 +15,7 @@ from sfumato.errors import LedgerError, ParameterError, Unfinished
 from sfumato.ledger import Ledger
 from sfumato.ledger.stepping import Stepwise
 from sfumato.publish.matrix import Factor
-from sfumato.publish.memory import NAME_BYTES, Lists, Rule, names_of
+from sfumato.publish.memory import NAME_BYTES, CountingRule, Lists, names_of
 from sfumato.publish.total import SALT
 from tests.publish.sample import FILE, prepare, write_day
 
@@ -47,7 +47,7 @@ def quiet(monkeypatch):
 @pytest.mark.parametrize(("most", "gap"), [(1, 1), (2, 1), (2, 2), (3, 1), (2, 3)])
 def test_who_counts_moves_a_total_no_further_than_was_paid_for(most, gap):
     """All ways of being there in four periods, also as rows that come and go while it runs."""
-    rule, periods = Rule(most, gap), 4
+    rule, periods = CountingRule(most, gap), 4
     factor = Factor(periods, periods, plain=most > 1, fineness=4)
     paid, furthest = factor.participations(most, gap), 0
     assert factor.shift(rule.pattern(periods)) == paid or most == 1
@@ -66,12 +66,12 @@ def test_who_counts_moves_a_total_no_further_than_was_paid_for(most, gap):
 
 def test_people_do_not_decide_about_each_other():
     lists = Lists(b"k" * 32)
-    alone, _ = lists.chosen(["p"], Rule(1))
-    together, names = lists.chosen([7, "p", "q"], Rule(1))
+    alone, _ = lists.chosen(["p"], CountingRule(1))
+    together, names = lists.chosen([7, "p", "q"], CountingRule(1))
     assert alone == ["p"] and set(together) == {7, "p", "q"}
     assert len(names) == 3 * NAME_BYTES and names_of(names) == sorted(names_of(names))
     assert lists.name(7) == lists.name("7") and lists.name(7) != Lists(b"l" * 32).name(7)
-    later, _ = Lists(b"k" * 32, [names]).chosen(["7", "q", "r"], Rule(1))
+    later, _ = Lists(b"k" * 32, [names]).chosen(["7", "q", "r"], CountingRule(1))
     assert later == ["r"]
 
 

@@ -16,6 +16,7 @@ from sfumato.serve.counts import Counts, _add
 from sfumato.serve.desks import Desk
 from sfumato.serve.jobs import Progress
 from sfumato.serve.store import Store
+from sfumato.show.progress import watched
 from tests.ledger.conftest import schema_on
 from tests.local.collecting import SMALL, batch
 from tests.serve.houses import add_accounts, open_site, write_house
@@ -121,6 +122,24 @@ def test_a_question_says_how_far_it_is(site, monkeypatch):
     record = json.loads(said.split("data: ")[1].splitlines()[0])
     assert record["ended"] and record["stage"] is None and record["said"] == "It is answered and stored."
     assert not jobs._looked
+
+
+def test_a_fit_says_which_part_of_it_is_done(site, monkeypatch):
+    jobs, asked, seen = site.client.app.state.jobs, Desk.ask, []
+
+    def fitting(desk, meant, name, request):
+        (job,) = [one for one in jobs.listed("first", name) if one.own_request == request]
+        with watched("Fitting a model") as step:
+            step(0.375)
+        seen.append(jobs.progress(job).to_json())
+        seen.append(site.browser("ben").page(f"/d/first/answers/{job.id}").text)
+        return asked(desk, meant, name, request)
+
+    monkeypatch.setattr(Desk, "ask", fitting)
+    assert site.ask("ben", "count where age > 57", "Pure(0.01)").status_code == 200
+    assert seen[0] == {"stage": "drawing", "before": None, "part": 0.38}
+    assert '<progress id="part" max="1" aria-label="Part of the fit that is done" value="0.38">' in seen[1]
+    assert "drawn. 38% of its fit is done." in seen[1] and not jobs._parts
 
 
 @pytest.mark.parametrize(("before", "said"), [(0, "It is queued."), (2, "It is queued behind 2 other questions.")])

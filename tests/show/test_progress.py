@@ -84,3 +84,14 @@ def test_long_work_says_one_line_where_it_is_piped(monkeypatch, capsys) -> None:
     with progress.watched("Working", piped="It works on it."):
         pass
     assert capsys.readouterr().err == ""
+
+
+def test_a_listener_hears_what_the_work_says_and_not_how_far_a_reading_is() -> None:
+    found: list[float] = []
+    with progress.heard(found.append), progress.watched("Fitting") as step:
+        step(0.5)
+        with progress.watched("Reading", lambda: 0.75):
+            pass
+    with progress.watched("Fitting") as step:
+        step(0.9)
+    assert found == [0.5]

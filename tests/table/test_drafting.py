@@ -15,6 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato import Pure
 from sfumato.cli.checking import check_table
+from sfumato.cli.columns import read_column
 from sfumato.errors import SchemaError
 from sfumato.table.candidates import RARE, candidate_of, outward
 from sfumato.table.names import FILL, is_person, names_somebody
@@ -480,3 +481,23 @@ def test_a_person_in_the_index_is_said_to_be_there(look: bool) -> None:
     with pytest.raises(SchemaError, match=r"what is no column: 'patient_id' is the index.*reset_index\(\) first"):
         sf.curate(frame, sf.Schema({"sex": sf.categories("F", "M")}, person="patient_id"), Pure(1))
     assert "index" not in sf.draft(pandas.DataFrame(VISITS), look=look).to_toml()
+
+
+def test_a_range_of_times_holds_all_of_its_last_day_and_says_what_only_dates_have(tmp_path: Path) -> None:
+    moments = [f"2025-{1 + day % 12:02}-{1 + day % 28:02}T10:30:00" for day in range(300)]
+    drafted = sf.draft(pa.table({"seen": moments, "age": [40] * 300}), look=True)
+    column = drafted.record["columns"]["seen"]
+    assert (column["earliest"], column["latest"], column["step"]) == ("2025-01-01", "2025-12-31T23:59:00", "1min")
+    domain = sf.domain.column_from_json(column)
+    assert domain.decode(domain.encode("2025-12-31T18:00:00")).day == 31
+    assert domain.encode("2025-12-31T18:00:00") < domain.encode("2025-12-31T19:00:00") <= domain.highest
+    (note,) = [one for one in drafted.notes["seen"] if "weekdays" in one]
+    assert "take date 2025-01-01 2025-12-31 in place of time now, before the ledger is made" in note
+    with pytest.raises(SchemaError, match=r"A ledger is made for one of the two: .* seen < '2025-02-01'"):
+        sf.Schema({"seen": domain, "month": sf.months("seen")})
+
+
+def test_the_last_day_that_somebody_types_is_all_of_it() -> None:
+    assert read_column("time 2025-01-01 2025-12-31 1h")["latest"] == "2025-12-31T23:59:59"
+    assert read_column("time 2025-01-01 2025-12-31T12:00:00 1h")["latest"] == "2025-12-31T12:00:00"
+    assert read_column("date 2025-01-01 2025-12-31")["latest"] == "2025-12-31"

@@ -101,7 +101,8 @@ class Answer(Exports, Viewed):
     `reused` says that the same question had been answered before, and that this cost nothing. `raw` is what the
     mechanism drew, before anything was fitted to it, and `request` the id under which the ledger keeps it; both are
     empty where an answer was read back from JSON. `rehearsed` says that it was computed from made-up rows and cost
-    nothing; `remarks` are what the ledger knows of the question, such as that it was paid for before.
+    nothing; `remarks` are what the ledger knows of the question, such as that it was paid for before, and `labels`
+    what people read in place of a key, by column.
     """
 
     question: Reader
@@ -114,6 +115,7 @@ class Answer(Exports, Viewed):
     request: str = field(default="", repr=False, compare=False)
     rehearsed: bool = field(default=False, kw_only=True)
     remarks: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
+    labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
 
     @property
     def value(self) -> Any:
@@ -121,6 +123,7 @@ class Answer(Exports, Viewed):
         found = self.question.value(self.released)
         if not isinstance(found, Frame) or found.unknown:
             return found
+        found = replace(found, labels=self.labels)
         marks = {name: cells for name, cells in self.question.unknown(self.released).items() if name in found.columns}
         return replace(found, unknown=marks, vouched=self.question.error_unit != "rank")
 
@@ -227,7 +230,8 @@ class Answer(Exports, Viewed):
         frame = self._framed(together)
         told = tuple(note for note in (self._covers(frame, together), *self.notes) if note)
         vouched = self.question.error_unit != "rank"
-        return replace(frame, unknown=self.question.unknown(self.released), vouched=vouched, notes=told)
+        unknown = self.question.unknown(self.released)
+        return replace(frame, unknown=unknown, labels=self.labels, vouched=vouched, notes=told)
 
     def _framed(self, together: bool) -> Frame:
         value = self.value
@@ -282,7 +286,9 @@ class Answer(Exports, Viewed):
         self._require_choice(chosen, ())
         title = f"{REHEARSED} {self._title()}" if self.rehearsed else self._title()
         frame = self.frame
-        drawing = draw_answer(title, frame.keys, frame.columns, unknown=frame.unknown, notes=frame.notes)
+        drawing = draw_answer(
+            title, frame.keys, frame.columns, unknown=frame.unknown, notes=frame.notes, labels=frame.labels
+        )
         if path is not None:
             drawing.save(path)
         return drawing

@@ -41,6 +41,8 @@ class Frame(Exports, Viewed):
     """Whether its rows are points of one curve, of which a few tell more than the first ones."""
     unknown: Mapping[str, tuple[bool, ...]] = field(default_factory=dict, kw_only=True, compare=False)
     """Of which cells nothing is known, by the name of their column, from what was released and what is public."""
+    labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict, kw_only=True, compare=False, repr=False)
+    """What people read in place of a key, by column: both ends of a bin, whose value is only where it begins."""
     vouched: bool = field(default=True, kw_only=True, compare=False)
     """Whether something is known of all other cells; of quantiles it is not, since no count of rows is released."""
     unprinted: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
@@ -113,8 +115,16 @@ class Frame(Exports, Viewed):
 
     def table(self) -> Table:
         """Return it for people: numbers with their intervals beside them."""
-        printed = {name: cells for name, cells in self.columns.items() if name not in self.unprinted}
+        printed = {name: cells for name, cells in self.labelled().items() if name not in self.unprinted}
         return released_table("", self.keys, printed, unknown=self.unknown)
+
+    def labelled(self) -> dict[str, tuple[Any, ...]]:
+        """Return the columns with what people read in place of the keys."""
+        columns = dict(self.columns)
+        for name in {*self.keys} & {*self.labels} & {*columns}:
+            said = self.labels[name]
+            columns[name] = tuple(said.get(cell, cell) for cell in columns[name])
+        return columns
 
     def view(self) -> View:
         """Return the first rows, with intervals beside the numbers, and what to know of them."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.exact import Number, between_zero_and_one, rational_ball, to_text
 from sfumato.exact.enclosure import precision
-from sfumato.exact.search import smallest
+from sfumato.exact.search import smallest, smallest_between
 from sfumato.noise import Law, Priced, law_from_json
 
 
@@ -61,11 +61,7 @@ def _lowest(law: Law, threshold: int, released: int, confidence: Fraction) -> in
     near = threshold + 8 * _half_width(law, confidence)
     if released > near:
         return max(0, _lowest(law, threshold, near, confidence) + released - near)
-    low, high = -1, released
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if plausible(middle) else (middle, high)
-    return high
+    return smallest_between(-1, released, plausible)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ since a mechanism may draw in that order.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -30,10 +30,9 @@ LENGTH_BYTES = 8
 LONG = 8
 """From so many whole numbers on a run of them is written as one block."""
 
-SHAPES: Mapping[str, str] = {
+SHAPES: dict[str, str] = {
     "Transcript": "sfumato.papers.query_release.weights.rounds",
     "Round": "sfumato.papers.query_release.weights.learner",
-    "distribution.Cells": "sfumato.questions.distribution.medians",
     "popular.Counted": "sfumato.totals.column_tree.histogram",
     "labels.Counted": "sfumato.papers.query_release.learning.labels",
     "FrequentRows": "sfumato.papers.query_release.synopses.prefixes",
@@ -48,11 +47,11 @@ SHAPES: Mapping[str, str] = {
     "Space": "sfumato.workload.space",
     "measure.Codes": "sfumato.table.measure",
     "Sparse": "sfumato.table.sparse",
-    "synopsis.Rows": "sfumato.questions.synopsis.binary",
     "Edges": "sfumato.papers.query_release.synopses.hubs",
-    "learn.Sample": "sfumato.learn.facts",
 }
-"""The records that may be packed, by their stored names, and where each lives; a test walks every question."""
+"""The records that may be packed, by their stored names, and where each lives; a test walks every question.
+
+Those of rooms that several share, and of the papers, stand here; a kind of question adds its own, its `shapes`."""
 
 KINDS = ("<i8", "<u8", "<i4", "<u4", "<i2", "<u2", "|i1", "|u1", "|b1", "<f8")
 """What arrays may hold, beside Python's whole numbers."""
@@ -90,6 +89,8 @@ def is_packed(content: bytes) -> bool:
 @cache
 def _shape(name: str) -> type[Any]:
     if name not in SHAPES:
+        import_module("sfumato.ask.question").QUESTIONS.brought()  # the kinds of questions, with their shapes
+    if name not in SHAPES:
         raise LedgerError(f"A packed draw holds {name!r}, which this version does not know; use the one that drew it.")
     found: type[Any] = getattr(import_module(SHAPES[name]), name.rpartition(".")[2])
     return found
@@ -100,7 +101,10 @@ def _parts(kind: type[Any]) -> tuple[str, ...]:
     return tuple(part.name for part in fields(kind)) if is_dataclass(kind) else kind._fields
 
 
-_NAMES = {(home, name.rpartition(".")[2]): name for name, home in SHAPES.items()}
+@cache
+def _stored_name(module: str, called: str) -> str | None:
+    """Return the name under which records of a class are stored; None if they are not."""
+    return next((name for name, home in SHAPES.items() if (home, name.rpartition(".")[2]) == (module, called)), None)
 
 
 class _Writer:
@@ -143,7 +147,7 @@ class _Writer:
             # Columns in bins have other sizes than their domains say.
             sizes = [domain.size for domain in value.domains]
             return ["space", *value.names] if sizes == list(value.sizes) else ["bins", list(value.sizes), *value.names]
-        name = _NAMES.get((kind.__module__, kind.__name__))
+        name = _stored_name(kind.__module__, kind.__name__)
         if name is None:
             raise TypeError(f"{kind.__name__} is not among the shapes that can be stored.")
         return ["d", name, *(self.tree(getattr(value, part)) for part in _parts(kind))]

@@ -10,11 +10,14 @@ from typing import Any, ClassVar, Self
 
 from sfumato.answer import NOISE_ONLY, ErrorUnit, Released
 from sfumato.ask.expected import Expected
+from sfumato.ask.packing import SHAPES
+from sfumato.ask.phrases import Phrase
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.privacy import Approximate, Bound, Loss
 from sfumato.privacy.bounds import require_bound
 from sfumato.registry import Registry
+from sfumato.show.titles import BRINGING, TITLES
 from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW, All, Codes, Predicate, Some, Texts, from_json, to_json
 from sfumato.table.schema import Schema
@@ -33,7 +36,9 @@ QUESTIONS: Registry[type[Question]] = Registry(
     "question",
     "questions",
     {"Shaped": "sfumato.papers.query_release.geometry.question", "Select": "sfumato.sql.select"},
+    bringing=("sfumato.questions", "sfumato.learn.question"),
 )
+BRINGING.append(QUESTIONS.brought)
 
 
 _KINDS: dict[str, str] = {}
@@ -43,6 +48,10 @@ _KINDS: dict[str, str] = {}
 @dataclass(frozen=True)
 class Question(Guided, metaclass=Understood):
     """Something to ask about a table; preview, planner, command line and service all take questions.
+
+    What other rooms must know of a kind of question its class tells: `title` heads its answers where the kind is no
+    plain word, `typed` are the words that a phrase about it begins with, which `of_phrase` reads, and `shapes` are
+    records of its own that its mechanisms read or draw, by the names that they are stored under, and their modules.
 
     `stored` says under which earlier word ledgers keep the kind or a field that has another name now, so that what was
     paid for is still found; JSON is read with either word. `later` holds the first values of fields that came later.
@@ -58,6 +67,13 @@ class Question(Guided, metaclass=Understood):
     kind: ClassVar[str]
     stored: ClassVar[Mapping[str, str]] = {}
     later: ClassVar[Mapping[str, Any]] = {}
+    title: ClassVar[str] = ""
+    typed: ClassVar[tuple[str, ...]] = ()
+    shapes: ClassVar[Mapping[str, str]] = {}
+    tabular: ClassVar[bool] = True
+    """Whether an answer can be written as a table."""
+    pictured: ClassVar[bool] = True
+    """Whether an answer can be drawn."""
     error_unit: ClassVar[ErrorUnit] = "value"
     covers: ClassVar[str] = NOISE_ONLY
     """What its intervals allow for."""
@@ -71,6 +87,8 @@ class Question(Guided, metaclass=Understood):
         QUESTIONS.add_kind(cls)
         if "kind" in cls.__dict__:
             _KINDS[cls.stored.get(cls.kind, cls.kind)] = cls.kind
+            TITLES[cls.kind] = cls.title or cls.kind
+            SHAPES.update(cls.shapes)
 
     def prepare(self, basis: Basis, spend: Bound) -> Prepared:
         """Return what runs, made from public facts only; its loss is proved to be within the spend."""
@@ -99,6 +117,19 @@ class Question(Guided, metaclass=Understood):
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return an interval for the value without noise."""
 
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Return the question that a phrase means which begins with one of the words that are `typed`."""
+        raise AssertionError(f"{cls.__name__} says no words, so that nothing begins with one of them.")
+
+    def named_columns(self) -> list[str]:
+        """Return the columns that it names outside its condition, whether there are such columns or not."""
+        record = self.to_json()
+        found = [*(record.get("columns") or ()), *record.get("by", ()), *record.get("features", ())]
+        found += [record.get("column"), record.get("target")]
+        found += [part.get("column") for part in record.get("aggregates", ())]
+        return [name for name in found if name]
+
     def separate_intervals(self, released: Released) -> int:
         """Return how many intervals `interval` gives that hold each on its own: 1 where they hold all at once."""
         return 1
@@ -117,6 +148,10 @@ class Question(Guided, metaclass=Understood):
         `prepared` is what will run, where that is known: in a list it may have less noise than its part would buy.
         """
         return None
+
+    def not_foreseen(self, prepared: Prepared) -> str:
+        """Say before anything is paid that the error is not known, and what public facts say all the same."""
+        return self.unforeseen
 
     def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
         """Return of which cells of the table nothing is known, by column; from released and public numbers alone."""
@@ -179,7 +214,7 @@ def _question(record: Any, schema: Schema) -> Question:
         raise ParameterError('A question is an object; write {"question": "Histogram", "columns": ["age"]}.')
     values = dict(record)
     kind = values.pop("question", None)
-    made = QUESTIONS[_KINDS.get(kind, kind) if isinstance(kind, str) else kind]
+    made = QUESTIONS[_now(kind) if isinstance(kind, str) else kind]
     now = {earlier: name for name, earlier in made.stored.items()}
     values = {now.get(name, name): value for name, value in values.items()}
     known = {part.name for part in fields(made)}
@@ -190,6 +225,13 @@ def _question(record: Any, schema: Schema) -> Question:
         return made(**{name: _read(value, schema) for name, value in values.items()})
     except TypeError:
         raise ParameterError(f"{kind} needs more than {', '.join(values) or 'nothing'}; see docs/curator.md.") from None
+
+
+def _now(kind: str) -> str:
+    """Return what a kind is called now that is stored under an earlier word."""
+    if kind not in _KINDS:
+        QUESTIONS.brought()
+    return _KINDS.get(kind, kind)
 
 
 def _read(value: Any, schema: Schema) -> Any:

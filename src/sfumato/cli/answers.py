@@ -256,7 +256,7 @@ def _show(found: Found, out: Path | None, rows: int | None, plot: Path | None, a
 
     written = ""
     if plot is not None:
-        written = f"\n\n{write_picture(found.answers[0], plot)}"
+        written = f"\n\n{write_picture(found.answer, plot)}"
     if out is not None:
         written += f"\n\n{write_found(found, out, rows)}"
     emit(found.to_json(), lambda: found.text() + written, as_json)

@@ -25,6 +25,7 @@ from sfumato.model.base import Model
 from sfumato.privacy import Approximate, Bound, Loss
 from sfumato.questions.synopsis import Synopsis
 from sfumato.show.views import SHOWN_ROWS, View
+from sfumato.table.database import accepted
 from sfumato.table.schema import Schema
 
 DELTA = Fraction(1, 10**6)
@@ -49,7 +50,7 @@ class Desk:
     def open(self, schema: Schema | None = None) -> Iterator[Curator]:
         """Open table and ledger, and close both."""
         described = Schema.load(self.schema) if schema is None else schema
-        with Ledger(self.ledger, schema=described.fingerprints, private=self.private, keep_head=self.keep_head) as book:
+        with Ledger(self.ledger, schema=accepted(described), private=self.private, keep_head=self.keep_head) as book:
             curator = curate(
                 self.data, described, ledger=book, snapshot=self.snapshot, same_data=self.same_data, table=self.table
             )

@@ -28,6 +28,7 @@ _WHOLE = ("max_bytes",)
 _SAID = re.compile(rf"\b({'|'.join(KEYS)})=(\S+)")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:\.\d{3})+|(?:,\d{3})+)")
 _COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _SPACE = "space"
 _NONE = "none"
 _WAYS = (*KEYS, "format")
@@ -99,6 +100,8 @@ def _parsed(text: str) -> dict[str, Any]:
         parts = rest.strip().split(maxsplit=max(0, len(keys) - 1))
         record = {"type": kind, **{key: _value(kind, key, part) for key, part in zip(keys, parts, strict=False)}}
         record |= figures
+        if kind == "time" and _DAY.fullmatch(str(record.get("latest", ""))):
+            record["latest"] += "T23:59:59"  # whoever names the last day means all of it
     record["missing"] = SKIP
     return record
 
@@ -149,8 +152,14 @@ def column_text(column: Mapping[str, Any]) -> str:
     """
     kind = column["type"]
     if kind == "category":
-        return f"category {', '.join(map(str, column['values']))}"
+        return f"category {', '.join(map(_listed, column['values']))}"
     return " ".join([kind, *(str(column[key]) for key in _PARTS[kind] if key in column), *_settings(column, KEYS)])
+
+
+def _listed(value: Any) -> str:
+    """Return a value as it is typed: in quotes where a blank at its end tells it from another."""
+    text = str(value)
+    return text if text == text.strip() else f'"{text}"'
 
 
 def _settings(column: Mapping[str, Any], keys: Sequence[str]) -> list[str]:

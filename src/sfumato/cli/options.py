@@ -23,11 +23,11 @@ def complete_spend(incomplete: str) -> list[str]:
 
 def complete_question(context: typer.Context, incomplete: str) -> list[str]:
     """Offer kinds of questions, and the columns of the schema for the word that is being typed."""
-    from sfumato.curator.typed import KINDS
+    from sfumato.curator.typed import typed_words
 
     before, _, word = incomplete.rpartition(" ")
     if not before:
-        return [kind for kind in KINDS if kind.startswith(word.lower())]
+        return [kind for kind in typed_words() if kind.startswith(word.lower())]
     try:
         from sfumato.table.schema import Schema
 
@@ -100,6 +100,14 @@ class LedgerCommands(Commands):
     instead = OF_LEDGERS
 
 
+UsageError: Any = typer.BadParameter.__bases__[0]
+"""What typer raises of wrong arguments; versions differ in where it stands."""
+UNQUOTED = (
+    "The question is one argument, and '{more}' stands behind it; put all of it in double quotes, as in sfumato query "
+    'people.csv people.toml "count where age > 40" …, or the shell takes > for a file to write.'
+)
+
+
 class Charged(TyperCommand):
     """A command that charges a ledger: who leaves it out, or writes a spend as elsewhere, is told what to write."""
 
@@ -117,7 +125,13 @@ class Charged(TyperCommand):
             )
         if said is not None and "--help" not in named and not ctx.resilient_parsing:
             raise failed(said, BAD_INPUT, as_json="--json" in named)
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as wrong:
+            if "extra argument" not in wrong.message or self.name != "query":
+                raise
+            more = wrong.message.partition(" (")[2].removesuffix(".").removesuffix(")")
+        raise failed(UNQUOTED.format(more=more), BAD_INPUT, as_json="--json" in named)
 
 
 Data = Annotated[str, typer.Argument(help="A Parquet, CSV or DuckDB file, or a postgresql:// address.")]

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow
 
 from sfumato.answer import Answer, Frame, Released
+from sfumato.ask.phrases import after_of, leading_numbers, names, tokens
 from sfumato.cli.asking import described, drawn, is_sketch
 from sfumato.cli.writing import write_json, write_rows, write_table
-from sfumato.curator.phrases import after_of, names, tokens
-from sfumato.curator.typed import leading_numbers
 from sfumato.domain import Booleans
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.durable import read_bytes
@@ -75,13 +74,14 @@ def _frame(table: Any) -> Frame:
 def load_answer(path: Path) -> Answer:
     """Read an answer that `query --out answer.json` wrote."""
     import sfumato.learn.question  # noqa: F401  a stored question about a rule can then be read
+    from sfumato.curator.labels import labels_of
     from sfumato.questions import question_from_json
 
     try:
         record = json.loads(
             read_bytes(path, "file that `sfumato query … --out answer.json` or `sfumato learn … --out` wrote")
         )
-        schema = Schema.from_json(record["schema"])
+        schema = Schema.as_stored(record["schema"])
         question = question_from_json(record["question"], schema)
         event = record["event"]
         return Answer(
@@ -91,6 +91,7 @@ def load_answer(path: Path) -> Answer:
             Event(event["name"], event["spec"], event["parameters"], event["version"]),
             record["remaining"],
             True,
+            labels=labels_of(record["released"]["keys"], schema),
         )
     except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError):
         raise ParameterError(

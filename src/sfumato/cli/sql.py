@@ -66,7 +66,7 @@ def sql_command(
     from sfumato.curator import curate
     from sfumato.ledger import Ledger
     from sfumato.ledger.typed import read_bound
-    from sfumato.table.database import load
+    from sfumato.table.database import accepted, load
 
     schema, statement, data = _as_for_query(schema, statement, after, data or [], file is not None)
     text = _text(statement, file)
@@ -74,7 +74,7 @@ def sql_command(
     described = load(schema)
     bound = None if spend is None else read_bound(spend)
     sources = sources_of(schema, described, data)
-    with Ledger(ledger, schema=described.fingerprint, private=private, keep_head=keep_head) as book:
+    with Ledger(ledger, schema=accepted(described), private=private, keep_head=keep_head) as book:
         with watched("Working"):
             curator = curate(sources, described, ledger=book, snapshot=snapshot, same_data=same_data)
         with curator.table:

@@ -19,6 +19,7 @@ from sfumato.ledger import Budget, Ledger, Unbounded
 from sfumato.ledger.typed import read_bound
 from sfumato.privacy import Bound, Pure
 from sfumato.table.candidates import with_bins_later
+from sfumato.table.database import accepted
 from sfumato.table.drafting import LOOKS, Draft, draft
 from sfumato.table.mistakes import unfilled
 from sfumato.table.names import FILL
@@ -131,9 +132,12 @@ def _columns(drafted: Draft, typed: Mapping[str, Any] | None = None) -> Draft:
     """
     typer.echo(f"\nNow the columns: Enter keeps what is proposed, drop leaves one out, or write it: {GRAMMAR}")
     for name, column in drafted.record["columns"].items():
-        for said in with_bins_later(drafted.notes.get(name, ())):
-            typer.echo(f"  {in_shell(said)}")
         now = column if typed is None else typed.get(name)
+        notes = [in_shell(said) for said in with_bins_later(drafted.notes.get(name, ()))]
+        if now is not None and now != column and not any(True for _ in unfilled(column)):
+            notes.append(f"Proposed at first: {column_text(column)}")
+        if notes:  # else they would be read as an answer to what was typed last
+            typer.echo("\n".join(["", f"{name}:", *(f"  {said}" for said in notes)]))
         is_open = now is column and any(True for _ in unfilled(column))
         told = f"{name} ({column['type']}, to be described)" if is_open else name
         usual = DROP if now is None else None if is_open else column_text(now)
@@ -226,7 +230,7 @@ def _known_ledger(schema: Schema, path: Path) -> tuple[Path, Bound] | None:
     if not path.exists():
         return None
     try:
-        with Ledger(path, schema=schema.fingerprints) as book:
+        with Ledger(path, schema=accepted(schema)) as book:
             limit, used = book.guarantee(), book.spent().brief
     except SfumatoError as other:
         typer.echo(f"\n{path} is there, but it cannot be gone on with: {in_shell(str(other))}")

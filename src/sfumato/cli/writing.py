@@ -47,20 +47,15 @@ def check_out(out: Path | None, rows: int | None = None, *, force: bool = False,
 
 def check_kind(request: Request, out: Path | None, rows: int | None, plot: Path | None) -> None:
     """Refuse files that a question of this kind has nothing for, before anything is spent."""
-    kind = request.questions[0].kind
+    asked = request.questions[0]
+    kind = asked.kind
     if rows is not None and kind != "Synthesize":
         raise ParameterError("--rows is about the made-up rows of a model; ask 'synthesize', or leave --rows out.")
-    if out is not None and out.suffix.lower() in TABLES and kind == "Synopsize":
+    if out is not None and out.suffix.lower() in TABLES and not asked.tabular:
         raise ParameterError("A synopsis is a sketch to ask, not a table; write it with --out synopsis.json.")
     if out is not None and out.suffix.lower() == PAGE and kind != "Synthesize":
         raise ParameterError("A page is written of a model; ask 'synthesize', or write --out table.csv.")
-    if plot is not None and request.by:
-        of, by = getattr(request.questions[0], "column", "age"), ", ".join(request.by)
-        raise ParameterError(
-            f"Quantiles by group have a table and no picture; there is one of one group, 'quantiles of {of} where "
-            f"{request.by[0]} = …', and one of all groups for 'mean of {of} by {by}'."
-        )
-    if plot is not None and kind in ("Synopsize", "Learn"):
+    if plot is not None and not asked.pictured:
         raise ParameterError("There is no picture of a synopsis or a rule; leave --plot out.")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked, left_of
 from sfumato.ask.packing import unpack
+from sfumato.curator.before import as_answered
 from sfumato.curator.finishing import answers_of, as_drawn, as_shown, asked_before, read_answer
 from sfumato.curator.foreseen import Foreseen, foreseen, weighed
 from sfumato.curator.planning import key_of, planned
@@ -49,6 +50,11 @@ PAID_AGAIN = (
 ASKED_BEFORE = (
     "The same was asked before of snapshot {earlier!r} and is paid again here, because a frame cannot be recognised "
     "when it is opened again; to keep what is paid for, write snapshot='2026-03' in curate."
+)
+NEW_FILE = (
+    "This file is new to the ledger, or was changed: it is the state {own!r} of the data. The same was answered of the "
+    "state {earlier!r}, and is paid again here; if both hold the same, open this one with snapshot={earlier!r}, "
+    "same_data=True."
 )
 LOOKED_BACK = 100
 """So many earlier openings are searched for the same question."""
@@ -150,7 +156,7 @@ class Curator(Shorthands):
         if self.closed:
             raise ParameterError("This curator is closed; open the data again with curate(…), and ask inside the with.")
         self.table.require_unchanged()
-        key = key_of(self.basis, asked, spend, self.table.snapshot)
+        basis, asked, key = as_answered(self.ledger, self.basis, asked, spend, self.table.snapshot)
         self._check_new(asked, key)
         try:
             asked.check(self.table)
@@ -171,9 +177,9 @@ class Curator(Shorthands):
             remarks = self._paid_before(asked, spend)
             return answers_of(self.ledger, asked, kept, self.table.snapshot, remarks=remarks)
         try:
-            drawn = as_drawn(self.ledger, self.basis, asked, kept, self.table.snapshot)
+            drawn = as_drawn(self.ledger, basis, asked, kept, self.table.snapshot)
         except LedgerError:
-            shown = as_shown(self.ledger, self.basis, kept)
+            shown = as_shown(self.ledger, basis, kept)
             if shown is None:
                 raise
             return shown
@@ -188,13 +194,14 @@ class Curator(Shorthands):
                 raise
 
     def _paid_before(self, asked: Asked, spend: Bound | None) -> tuple[str, ...]:
-        """Say that the same was paid for under an earlier number of data that have no name; from the ledger alone."""
+        """Say that the same was paid for under an earlier number, of a frame or another file; from the ledger alone."""
         own = self.table.snapshot
-        if not self.unnamed or not own.isdecimal() or asked.loss().person.is_zero:
+        if not own.isdecimal() or asked.loss().person.is_zero:
             return ()
         earlier = map(str, range(int(own) - 1, max(0, int(own) - 1 - LOOKED_BACK), -1))
         found = next((one for one in earlier if self.ledger.knows(key_of(self.basis, asked, spend, one))), None)
-        return () if found is None else (ASKED_BEFORE.format(earlier=found),)
+        said = ASKED_BEFORE if self.unnamed else NEW_FILE
+        return () if found is None else (said.format(earlier=found, own=own),)
 
     def sql(
         self,
@@ -248,9 +255,13 @@ class Curator(Shorthands):
         What was answered before on the same data is found as `ask` finds it: then it is `free`, and `text` says so.
         """
         asked = planned(self.basis, question, require_bound(spend))
-        self._check_new(asked, key_of(self.basis, asked, spend, self.table.snapshot))
+        _, asked, key = as_answered(self.ledger, self.basis, asked, spend, self.table.snapshot)
+        self._check_new(asked, key)
         seen = weighed(self.ledger, self.basis, asked, spend, self.table.snapshot, analyst=analyst)
-        return foreseen(self.basis, asked, spend, seen, self.ledger.budget.person)
+        found = foreseen(self.basis, asked, spend, seen, self.ledger.budget.person)
+        if found.free or not found.fits:
+            return found
+        return replace(found, text=" ".join([found.text, *self._paid_before(asked, spend)]))
 
     def largest(
         self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None

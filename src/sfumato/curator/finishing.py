@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +13,15 @@ from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked
 from sfumato.ask.packing import is_packed, unpack
 from sfumato.ask.question import Question, question_from_json
+from sfumato.curator.labels import clipped, labels_of
 from sfumato.curator.planning import key_of, planned
 from sfumato.errors import FitError, LedgerError, SfumatoError
 from sfumato.ledger import Ledger, Reservation
 from sfumato.ledger.history import Entry
 from sfumato.mechanism import Event
-from sfumato.privacy import Loss
+from sfumato.privacy import Bound, Loss
 from sfumato.table.gauge import Basis
+from sfumato.table.schema import Schema
 
 NOISE_GROWS = (
     "Noise grows with rows_per_person = {rows}: where a value is not known, a smaller one in the schema, or a larger "
@@ -44,6 +47,7 @@ def read_answer(record: Mapping[str, Any], schema: Any) -> Answer:
         record["reused"],
         rehearsed=record.get("rehearsed", False),
         remarks=tuple(record.get("remarks", ())),
+        labels=labels_of(record["released"].get("keys", ()), schema),
     )
 
 
@@ -77,7 +81,8 @@ def answers_of(
             kept.reused,
             drawn,
             kept.id,
-            remarks=(*_drowned(question, found, asked.schema), *remarks),
+            remarks=(*_drowned(question, found, asked.schema), *clipped(found, asked.schema), *remarks),
+            labels=labels_of(found.keys, asked.schema),
         )
         for question, prepared, event, found, drawn in parts
     ]
@@ -140,13 +145,27 @@ def asked_before(basis: Basis, entry: Entry, key: str | None, open_snapshot: str
     now = _as_it_was(basis, entry, own == open_snapshot)
     for then in (now, replace(now, contrasts=not now.contrasts)):
         asked = planned(then, questions, entry.spend)
-        same_schema = key is None or key == key_of(then, asked, entry.spend, own)
-        if same_schema and same_event(asked, own, entry.event):
+        if key is not None and key != key_of(then, asked, entry.spend, own):
+            asked = _under_shorter(then, asked, entry.spend, own, key) or asked
+            if key != key_of(replace(then, schema=asked.schema), asked, entry.spend, own):
+                continue
+        if same_event(asked, own, entry.event):
             return asked
     raise LedgerError(
         f"The request {entry.id!r} was drawn by another version, or when other public facts held (columns that are "
         "derived, public tables), so that its draw would be read wrongly; use the version and schema that drew it."
     )
+
+
+def _under_shorter(basis: Basis, asked: Asked, spend: Bound | None, snapshot: str, key: str) -> Asked | None:
+    """Plan a request under the schema that its key speaks of: one without some derived columns of today's."""
+    schema = basis.schema
+    for shorter in schema.shorter[1:] if isinstance(schema, Schema) else ():
+        then = replace(basis, schema=shorter)
+        if key == key_of(then, asked, spend, snapshot):
+            with suppress(SfumatoError):  # it names a column that was not there
+                return planned(then, list(asked.questions), spend)
+    return None
 
 
 def as_drawn(ledger: Ledger, basis: Basis, asked: Asked, kept: Reservation, snapshot: str) -> Asked:

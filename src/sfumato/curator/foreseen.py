@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from sfumato.ask.asked import Asked
 from sfumato.ask.expected import Expected
-from sfumato.curator.planning import key_of
+from sfumato.curator.before import as_answered
 from sfumato.errors import AccuracyWarning, SfumatoError
 from sfumato.ledger import Ledger, Preview
 from sfumato.privacy import Bound
@@ -45,7 +45,7 @@ class Foreseen(Preview):
 
 def weighed(ledger: Ledger, basis: Basis, asked: Asked, spend: Bound, snapshot: str, *, analyst: str | None) -> Preview:
     """Say what asking this would do: it is looked for by the key, and by the record, that `ask` hands to the ledger."""
-    key = key_of(basis, asked, spend, snapshot)
+    _, asked, key = as_answered(ledger, basis, asked, spend, snapshot)
     return ledger.foresee(asked.event(snapshot), asked.losses(spend), key, analyst)
 
 
@@ -95,7 +95,7 @@ def _said(asked: Asked, found: Sequence[Expected | None], largest: Expected | No
     if largest is not None:
         yield f"Each of the {len(found)}: {largest.text}" if each else largest.text
     elif not each:
-        yield asked.questions[0].unforeseen
+        yield asked.questions[0].not_foreseen(asked.prepared[0])
     else:
         for question, form, one in list(zip(asked.questions, asked.forms, found, strict=True))[:LISTED]:
             yield f"{title_of(form)}: {question.unforeseen if one is None else one.text}"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import product
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.answer import NOISE_ONLY, Answer, ErrorUnit, Frame, Released
+from sfumato.curator.labels import labels_of
+from sfumato.durable import require_new
 from sfumato.errors import DomainTooLarge, ParameterError
+from sfumato.questions.quantiles.question import MOST_ROWS
+from sfumato.show.answers import draw_groups
 from sfumato.show.titles import ONLY
 from sfumato.table.notes import in_words, missing_row
 from sfumato.table.predicate import EVERY_ROW, NO_ROW, Predicate, codes_between, every
@@ -64,6 +68,8 @@ class Rules:
 
     where: str = ""
     bases: tuple[str, ...] = ()
+    labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict, compare=False)
+    """What people read in place of the values of the columns from which groups are made."""
 
     def of_all(self, notes: Sequence[str]) -> Iterator[str]:
         """Return the notes of one group as those of the whole table."""
@@ -84,7 +90,7 @@ def rules_of(by: Sequence[str], where: Where, schema: Schema) -> Rules:
     """Return what is said of all groups of some columns under a condition."""
     condition = read_where(where, schema)
     said = "" if condition == EVERY_ROW else in_words(condition, schema)
-    return Rules(said, tuple(schema.base(name) for name in by))
+    return Rules(said, tuple(schema.base(name) for name in by), labels_of(by, schema))
 
 
 def divided(groups: int, expected: Expected | None = None) -> tuple[str, ...]:
@@ -105,15 +111,19 @@ def divided(groups: int, expected: Expected | None = None) -> tuple[str, ...]:
     )
 
 
-def _lost(groups: Sequence[Group], of: int) -> tuple[str, ...]:
-    """Say for which groups the values tell nothing."""
+def _lost(groups: Sequence[Group], of: int, question: Any, by: Sequence[str]) -> tuple[str, ...]:
+    """Say for which groups the values tell nothing, and what would say more."""
     if not groups:
         return ()
     named = "; ".join(", ".join("missing" if value is None else str(value) for value in one) for one in groups[:3])
     more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
+    listed = ", ".join(map(repr, (*by, f"{question.column}_bins")))
     return (
-        f"In {len(groups)} of {of} groups the rank error is as large as half of the rows there can be ({named}{more}), "
-        "so the values tell nothing; spend more, ask for fewer quantiles, or about fewer groups.",
+        f"In {len(groups)} of {of} groups the rank error is as large as half of the rows that a group can have if all "
+        f"are equally large ({named}{more}), so the values tell nothing; files keep what was drawn, for groups "
+        f"that have the {NEEDED!r}. Spend more, ask for fewer quantiles or about fewer groups, or count bins, whose "
+        f"counts all come at the full spend: bins({question.column!r}, edges=[…]) in the schema, and "
+        f"histogram([{listed}]).",
     )
 
 
@@ -129,6 +139,15 @@ def _needed(groups: int) -> tuple[str, ...]:
         f"Where a group has fewer than {NEEDED!r} says, its values may tell nothing, and may be anything in the "
         "range: a rank error reaches from the middle to both ends. Ask for a count by group.",
     )
+
+
+def _marked(answer: Answer, groups: int) -> Mapping[str, tuple[bool, ...]]:
+    found = answer.question.unknown(answer.released)
+    most = answer.released.facts.get(MOST_ROWS)
+    if most is None or not answer.released.cells:
+        return found
+    nothing = 2 * groups * answer.interval()["rank error"][0] >= most
+    return {name: (nothing or any(marks),) * len(marks) for name, marks in found.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,13 +176,14 @@ class ByGroup:
 
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return of which groups nothing is known, how many rows the others need, and that the spend was divided."""
-        marks = [any(any(one) for one in answer.question.unknown(answer.released).values()) for answer in self.answers]
+        marks = [any(map(any, one.values())) for one in self._marks]
         lost = [group for group, mark in zip(self.groups, marks, strict=True) if mark]
-        return (*_lost(lost, len(marks)), *_needed(marks.count(False)), *divided(len(self.answers)))
+        question = self.answers[0].question
+        return (*_lost(lost, len(marks), question, self.by), *_needed(marks.count(False)), *divided(len(self.answers)))
 
     def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
         """Mark the values of the groups of which nothing is known."""
-        marks = [answer.question.unknown(answer.released) for answer in self.answers]
+        marks = self._marks
         sizes = [len(answer.released.cells) for answer in self.answers]
         return {
             name: tuple(
@@ -173,6 +193,15 @@ class ByGroup:
             )
             for name in dict.fromkeys(name for one in marks for name in one)
         }  # fmt: skip
+
+    @cached_property
+    def _marks(self) -> list[Mapping[str, tuple[bool, ...]]]:
+        """Mark the values of a group where its rank error is as large as half of an even part of all rows.
+
+        Groups share the rows, so if twice the errors of all are more rows than there can be, some of the values are
+        noise, and nobody can say which: those beyond an even part are. All of it is public or was released.
+        """
+        return [_marked(answer, len(self.answers)) for answer in self.answers]
 
     def to_json(self) -> dict[str, Any]:
         """Return the question about the first group, and what the groups are of."""
@@ -219,11 +248,20 @@ class GroupedAnswer(Answer):
         columns: Sequence[str] | None = None,
         pairs: Sequence[Sequence[str]] | None = None,
     ) -> Drawing:
-        """Refuse: a picture of quantiles is of one group."""
-        raise ParameterError(
-            "Quantiles by group have a table and no picture; write answer.answers[0].plot('answer.svg') for one group, "
-            "or curator.mean('age', by='sex', spend=Pure(0.1)).plot('answer.svg') for means of all."
+        """Return a chart of the quantiles of every group, and with a path also write it there.
+
+        A group of which nothing is known has its name and no dot: what was drawn there is noise.
+        """
+        self._require_choice(
+            {name: one for name, one in (("columns", columns), ("pairs", pairs)) if one is not None}, ()
         )
+        if path is not None:
+            require_new(path, overwrite=overwrite, in_folder=True)
+        quantiles: Any = self.question.answers[0].question
+        drawing = draw_groups(self._title(), self.question.by, quantiles.shown, self.frame)
+        if path is not None:
+            drawing.save(path)
+        return drawing
 
     def _title(self) -> str:
         from sfumato.show.titles import title_of
@@ -246,4 +284,5 @@ def grouped_answer(
         tuple(answer.raw for answer in answers),
         first.request,
         remarks=tuple(dict.fromkeys(said for answer in answers for said in answer.remarks)),
+        labels=rules.labels,
     )

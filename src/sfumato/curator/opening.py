@@ -15,7 +15,7 @@ from sfumato.ledger.sources import snapshot_of
 from sfumato.privacy import Bound, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.table.data import Table, open_table
-from sfumato.table.database import Database, load
+from sfumato.table.database import Database, accepted, load
 from sfumato.table.drafting import Draft
 from sfumato.table.own import open_database
 from sfumato.table.resources import STORAGE_LEVELS, Resources
@@ -81,16 +81,16 @@ def curate(
         )
     described = _schema(schema)
     resources = Resources(memory_limit, temp_directory, storage)
-    if isinstance(described, Database):
-        opened: Table = open_database(source, described, resources=resources)
-    else:
-        opened = open_table(source, described, table=table, resources=resources)
+    opened = _opened(source, described, table, resources)
     try:
         if isinstance(ledger, Ledger):
             book = _given(ledger, described, relation, [budget, population, analysts, keep_head, private])
         else:
             more = {"population": population, "relation": relation, "keep_head": keep_head, "private": private}
             book = _ledger(ledger, described, budget, analysts, **more)
+        if (kept := described.as_kept(book.schema)) is not described:
+            opened.close()
+            opened = _opened(source, kept, table, resources)
         opened.snapshot = snapshot_of(book, opened.identity, snapshot, same_data)
         curator = Curator(opened, book, book.relation)
         curator.unnamed = not snapshot and (opened.identity is None or book.private is None)
@@ -100,6 +100,12 @@ def curate(
     except BaseException:
         opened.close()
         raise
+
+
+def _opened(source: Any, described: Schema | Database, table: str | None, resources: Resources) -> Table:
+    if isinstance(described, Database):
+        return open_database(source, described, resources=resources)
+    return open_table(source, described, table=table, resources=resources)
 
 
 def _has_paid(book: Ledger) -> bool:
@@ -123,7 +129,7 @@ def _given(ledger: Ledger, schema: Schema, relation: Relation | None, rest: Sequ
         raise LedgerError(
             "The ledger was made for a schema with other attributes; open it with the schema that it was made for."
         )
-    ledger.use_schema(schema.fingerprints)
+    ledger.use_schema(accepted(schema))
     return ledger
 
 
@@ -156,7 +162,7 @@ def _ledger(
         )
     limits = None if budget is None else _budget(budget, schema)
     own = None if analysts is None else {name: _budget(part, schema) for name, part in analysts.items()}
-    return Ledger(place, limits, schema=schema.fingerprints, analysts=own, **rest)
+    return Ledger(place, limits, schema=accepted(schema), analysts=own, **rest)
 
 
 def _budget(budget: Budget | Bound, schema: Schema) -> Budget:

@@ -12,14 +12,16 @@ from sfumato import questions
 from sfumato.answer import Answer
 from sfumato.ask.question import Where, as_columns
 from sfumato.curator.grouped import grouped_answer, groups_of, rules_of
-from sfumato.curator.words import INSTEAD, speaking
+from sfumato.curator.words import INSTEAD, in_own_words, speaking
 from sfumato.errors import UnknownName
 from sfumato.exact import Number
 from sfumato.privacy import Bound
 from sfumato.questions import Question
 from sfumato.questions.counts.groups import Aggregates, Keys
 from sfumato.questions.quantiles.choice import Method
+from sfumato.questions.synthesis.repeated import one_of_each
 from sfumato.show.views import Viewed
+from sfumato.table.schema import Schema
 from sfumato.totals.aggregates import Aggregate
 from sfumato.words import Guided
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from sfumato.questions.conversation import Conversation, Prior
     from sfumato.table.data import Table
     from sfumato.table.gauge import Basis
-    from sfumato.table.schema import Schema
     from sfumato.workload import Workload
 
 
@@ -56,7 +57,11 @@ class Shorthands(Guided, Viewed, ABC):
             known = vars(self).get("table")
             column = getattr(getattr(known, "schema", None), "columns", {}).get(name)
             if column is None:
-                return super().__getattr__(name)
+                try:
+                    return super().__getattr__(name)
+                except UnknownName as other:
+                    said = in_own_words(str(other), getattr(known, "schema", None))
+                raise UnknownName(said)
             kind = "mean" if getattr(column, "kind", "") in ("integer", "fixed") else "histogram"
             raise UnknownName(
                 f"{type(self).__name__} has no {name}: a column is named in the question; write "
@@ -288,6 +293,9 @@ class Shorthands(Guided, Viewed, ABC):
         >>> model.marginal(["rain", "wind"]).shape, model.sample(10).num_rows
         ((2, 2), 10)
         """
+        if workload is None and columns is None and isinstance(self.schema, Schema):
+            left = one_of_each(self.schema, self.schema.names)  # bins stand for their base, which rows then show too
+            columns = None if len(left) == len(self.schema.names) else left
         question = questions.Synthesize(workload, columns, method, options or {}, measured)
         return self.ask(question, spend, analyst=analyst)
 

@@ -10,9 +10,10 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sfumato.curator.phrases import EXAMPLES, Phrase, after_of, names, parts, read_phrase
+from sfumato.ask.phrases import EXAMPLES, Phrase, after_of, leading_numbers, read_phrase
+from sfumato.curator.words import in_own_words
 from sfumato.domain import nearest
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.words import guide
@@ -22,11 +23,8 @@ if TYPE_CHECKING:
     from sfumato.curator.grouped import Rules
     from sfumato.questions import Question
     from sfumato.table.schema import Schema
-    from sfumato.totals.aggregates import Aggregate
-    from sfumato.workload import Workload
 
 Read = TypeVar("Read")
-NUMBER = re.compile(r"[0-9.]+|,|[0-9]+/[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,8 @@ def _or_in_quotes(text: str, schema: Schema, read: Callable[[str], Read]) -> Rea
     except ParameterError as refused:
         again = _with_quotes(text, schema)
         if again == text:
+            if type(refused) is ParameterError:
+                raise ParameterError(in_own_words(str(refused), schema)) from None
             raise
         try:
             read(again)
@@ -102,14 +102,27 @@ def _requested(text: str, schema: Schema) -> Request:
     return Request((read_question(text, schema),))
 
 
+def typed_words() -> dict[str, type[Question]]:
+    """Return the words that a phrase may begin with, and the kind of question that reads the rest."""
+    from sfumato.ask.question import QUESTIONS
+
+    return {word: made for made in QUESTIONS.brought().values() for word in made.typed}
+
+
 def _made(phrase: Phrase, schema: Schema) -> Question:
     kind = phrase.kind.rstrip(",")
-    if kind not in MAKERS and kind.partition("(")[0] in INSTEAD:
+    if kind == "select":
+        raise ParameterError(
+            'A statement in SQL has a command of its own; write sfumato sql people.csv people.toml "SELECT …", or in '
+            "Python curator.sql('SELECT …', spend=Pure(0.1))."
+        )
+    known = typed_words()
+    if kind not in known and kind.partition("(")[0] in INSTEAD:
         raise ParameterError(f"There is no question {kind!r}; write {_instead(phrase)}.")
-    if kind not in MAKERS:
-        raise ParameterError(f"There is no question {kind!r}; {nearest(kind, KINDS)} Write {EXAMPLES}.")
-    question = MAKERS[kind](phrase, schema)
-    for name in _columns(question):
+    if kind not in known:
+        raise ParameterError(f"There is no question {kind!r}; {nearest(kind, known)} Write {EXAMPLES}.")
+    question = known[kind].of_phrase(phrase, schema)
+    for name in question.named_columns():
         schema.domain(name)  # an unknown column is said before any condition is read
     return question.canonical(schema)
 
@@ -134,150 +147,6 @@ def _from_json(text: str, schema: Schema) -> Question:
     return question_from_json(record, schema)
 
 
-# One function for each kind of question
-
-
-def _totals(phrase: Phrase, _: Schema) -> Question:
-    from sfumato.questions import GroupBy
-
-    phrase.only("by", "found privately", "where")
-    aggregates = _aggregates(phrase.words)
-    if phrase.by:
-        return GroupBy(phrase.by, tuple(aggregates), phrase.where, _keys(phrase))
-    if len(aggregates) != 1 or phrase.private:
-        raise ParameterError("Several numbers, or groups that are found, need groups to be in; add 'by COLUMN'.")
-    return _with_condition(aggregates[0], phrase.where)
-
-
-def _people(phrase: Phrase, _: Schema) -> Question:
-    from sfumato.questions import People
-
-    if len(phrase.words) > 1 or phrase.private:
-        raise ParameterError("people counts different people; write people where CONDITION, or people by COLUMN.")
-    phrase.only("by", "where")
-    return People(phrase.where, phrase.by)
-
-
-def _histogram(phrase: Phrase, _: Schema) -> Question:
-    from sfumato.questions import Histogram
-
-    _no_bins(phrase)
-    _no_groups(phrase).only("found privately", "where")
-    return Histogram(phrase.columns, phrase.where, _keys(phrase))
-
-
-def _distribution(phrase: Phrase, _: Schema) -> Question:
-    from sfumato.questions import Distribution
-
-    _no_groups(phrase).only("with", "where")
-    return Distribution(_one(phrase.columns, phrase.kind), phrase.where, _method(phrase))
-
-
-def _quantiles(phrase: Phrase, _: Schema) -> Question:
-    """Read the probabilities before the column; without any, the quartiles are meant."""
-    from sfumato.questions import Quantiles
-
-    phrase.only("with", "where")
-    numbers, rest = leading_numbers(phrase.words[1:])
-    chances = ["0.5"] if phrase.kind == "median" else numbers or ["0.25", "0.5", "0.75"]
-    method: Any = _method(phrase)
-    return Quantiles(_one(names(after_of(rest)), phrase.kind), tuple(chances), phrase.where, method)
-
-
-def _audit(phrase: Phrase, _: Schema) -> Question:
-    """Read the decision and the protected columns; the label and the good values stand behind `with`."""
-    from sfumato.questions import GroupAudit
-
-    phrase.only("by", "with", "where")
-    known = ("label", "favourable", "deserving", "intersections")
-    if phrase.method is not None or not phrase.by:
-        raise ParameterError(
-            "An audit is of decisions by protected columns; write 'audit of hired by sex, race with favourable=yes'."
-        )
-    for name in phrase.options:
-        if name not in known:
-            raise ParameterError(f"An audit has no {name!r}; {nearest(name, known)}")
-    return GroupAudit(_one(phrase.columns, phrase.kind), phrase.by, where=phrase.where, **phrase.options)
-
-
-def _popular(phrase: Phrase, _: Schema) -> Question:
-    from sfumato.questions import Popular
-
-    phrase.only("with")
-    return Popular(phrase.columns, phrase.options.get("smallest"), _method(phrase, "smallest"))
-
-
-def _workload(phrase: Phrase, schema: Schema) -> Question:
-    from sfumato.questions import Queries
-
-    phrase.only("with")
-    return Queries(_queries(phrase, schema), _method(phrase))
-
-
-def _queries(phrase: Phrase, schema: Schema) -> Workload:
-    from sfumato.workload import builders
-
-    widths, rest = leading_numbers(phrase.words[1:])
-    columns = names(after_of(rest)) if after_of(rest) else None
-    if phrase.kind in ("prefixes", "ranges"):
-        if columns is None or widths:
-            raise ParameterError(f"{phrase.kind} are of columns; write for example '{phrase.kind} of age'.")
-        return builders.prefixes(schema, columns) if phrase.kind == "prefixes" else builders.ranges(schema, columns)
-    if len(widths) != 1 or not widths[0].isdecimal():
-        raise ParameterError(
-            f"{phrase.kind} need to know how many columns at a time; write for example '{phrase.kind} 2 of age, sex'."
-        )
-    kinds = {"tables": builders.marginals, "conjunctions": builders.conjunctions, "parities": builders.parities}
-    return kinds[phrase.kind](schema, int(widths[0]), columns)
-
-
-def _synthesize(phrase: Phrase, _: Schema) -> Question:
-    from sfumato.questions import Synthesize
-
-    phrase.only("with")
-    return Synthesize(None, phrase.columns or None, phrase.method or "auto", phrase.options)
-
-
-def _synopsis(phrase: Phrase, _: Schema) -> Question:
-    from sfumato.questions import Synopsize
-
-    phrase.only("with")
-    return Synopsize(phrase.method or "auto", phrase.columns or None, phrase.options)
-
-
-def _learn(phrase: Phrase, _: Schema) -> Question:
-    from sfumato.learn import LEARNERS, Learn
-
-    phrase.only("from", "with", "missing")
-    if not phrase.source:
-        raise ParameterError("A rule is learned from columns; write for example 'learn income from age, hours'.")
-    wanted = phrase.method or "threshold"
-    short = {name.removeprefix("Private").lower(): name for name in LEARNERS if name.startswith("Private")}
-    linear, number = short.pop("linearclassifier"), short.pop("linearregressor")
-    short |= {"linear": linear, "logistic": linear, "regression": number}
-    if wanted.lower() not in short and wanted not in LEARNERS:
-        raise ParameterError(f"There is no learner {wanted!r}; {nearest(wanted.lower(), [*short, *LEARNERS])}")
-    options = dict(phrase.options)
-    classes = options.pop("classes", None)
-    target = _one(phrase.columns, phrase.kind)
-    return Learn(short.get(wanted.lower(), wanted), phrase.source, target, classes, options, missing=phrase.missing)
-
-
-MAKERS: dict[str, Callable[[Phrase, Schema], Question]] = {
-    **dict.fromkeys(("count", "sum", "mean", "variance"), _totals),
-    "people": _people,
-    "histogram": _histogram,
-    "median": _quantiles,
-    "quantiles": _quantiles,
-    "distribution": _distribution,
-    "popular": _popular,
-    "audit": _audit,
-    **dict.fromkeys(("tables", "conjunctions", "parities", "prefixes", "ranges"), _workload),
-    "synthesize": _synthesize,
-    "synopsis": _synopsis,
-    "learn": _learn,
-}
-KINDS = tuple(MAKERS)
 INSTEAD = guide(
     {
         # what people call it elsewhere: what is written here
@@ -315,82 +184,3 @@ def _instead(phrase: Phrase) -> str:
 def _part(number: str) -> str:
     """Return the part of the rows that a number means, of which some say per cent."""
     return f"{float(number) / 100:g}" if number.isdecimal() and 1 < int(number) < 100 else number
-
-
-def _aggregates(words: Sequence[str]) -> list[Aggregate]:
-    from sfumato.questions import Count, Mean, Sum, Variance
-
-    kinds: dict[str, Callable[[str], Aggregate]] = {"sum": Sum, "mean": Mean, "variance": Variance}
-    found: list[Aggregate] = []
-    for part in parts(words):
-        kind = part[0].lower() if part else ""
-        if kind == "count" and len(part) == 1:
-            found.append(Count())
-        elif kind in kinds:
-            found.append(kinds[kind](_one(names(after_of(part[1:])), kind)))
-        else:
-            raise ParameterError(f"{' '.join(part)!r} is no number to ask for; write {EXAMPLES}.")
-    return found
-
-
-def _with_condition(aggregate: Aggregate, condition: Any) -> Aggregate:
-    from sfumato.questions import Count, Mean, Sum, Variance
-
-    if isinstance(aggregate, (Sum, Mean, Variance)):
-        return type(aggregate)(aggregate.column, condition)
-    return Count(condition)
-
-
-def leading_numbers(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the numbers that a list of words begins with, and the words behind them."""
-    rest, found = list(words), []
-    while rest and NUMBER.fullmatch(rest[0]):
-        word = rest.pop(0)
-        if word != ",":
-            found.append(word)
-    return found, rest
-
-
-def _keys(phrase: Phrase) -> Literal["schema", "private"]:
-    return "private" if phrase.private else "schema"
-
-
-def _method(phrase: Phrase, *options: str) -> str:
-    """Return the method asked for, refusing options that a question of this kind does not have."""
-    for name in phrase.options:
-        if name not in options:
-            raise ParameterError(f"{phrase.kind} with {phrase.method} has no {name!r}; leave it out.")
-    return phrase.method or "auto"
-
-
-def _no_bins(phrase: Phrase) -> None:
-    """Say where bins are written, to somebody who writes them behind a question."""
-    if phrase.method != "bins" and not any(word.lower().startswith(("bins=", "bins(")) for word in phrase.words):
-        return
-    (name, *_) = [word.strip('"') for word in phrase.rest] or ["age"]
-    raise ParameterError(
-        f'Bins stand in the schema, not behind a question; add [columns.{name}_bins] with the lines type = "bins", '
-        f"of = \"{name}\" and step = 10 to it, which its ledger takes, too, and ask for 'histogram of {name}_bins'."
-    )
-
-
-def _no_groups(phrase: Phrase) -> Phrase:
-    if phrase.by:
-        raise ParameterError(f"{phrase.kind} has no groups of its own; leave out 'by', or ask for a count by group.")
-    return phrase
-
-
-def _one(found: Sequence[str], kind: str) -> str:
-    if len(found) != 1:
-        raise ParameterError(f"{kind} is about one column; write for example '{kind} of age'.")
-    return found[0]
-
-
-def _columns(question: Question) -> list[str]:
-    record = question.to_json()
-    # A synopsis is of yes-or-no facts, such as age>=65, which it reads itself.
-    listed = () if record["question"] == "Synopsize" else record.get("columns") or ()
-    found = [*listed, *record.get("by", ()), *record.get("features", ())]
-    found += [record.get("column"), record.get("target")]
-    found += [part.get("column") for part in record.get("aggregates", ())]
-    return [name for name in found if name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -21,12 +22,15 @@ INSTEAD = guide(
         ".value by curator.people().value, which is free where the number of people is public, or ask for the mean of "
         "a boolean column, which is the share of true",
         "std stddev stdev var": "write curator.variance('age', spend=Pure(0.1)); its root is the deviation",
-        "min max percentile quantile": "write curator.quantiles('age', [0.01, 0.5, 0.99], spend=Pure(0.1))",
+        "min max": "write curator.quantiles('age', [0.01, 0.99], spend=Pure(0.1)): the ends themselves are somebody's",
+        "percentile quantile": "write curator.quantiles('age', [0.9], spend=Pure(0.1)), whose parts lie between 0 and "
+        "1",
         "value_counts hist bar counts mode": "write curator.histogram('sex', spend=Pure(0.1))",
         "plot draw chart show picture": "a picture is drawn of an answer; write curator.histogram('sex', "
         "spend=Pure(0.1)).plot('sex.svg')",
-        "groupby agg aggregate pivot_table crosstab": "write curator.group_by('sex', ['count', 'mean of age'], "
-        "spend=Pure(0.1))",
+        "crosstab contingency": "write curator.histogram(['sex', 'ill'], spend=Pure(0.1)), with two columns of your "
+        "own",
+        "groupby agg aggregate pivot_table": "write curator.group_by('sex', ['count', 'mean of age'], spend=Pure(0.1))",
         "nunique count_distinct distinct users": "write curator.people('age > 40', spend=Pure(0.1))",
         "head tail sample rows data df to_pandas iloc loc": "rows are private; curator.synthesize(spend=Pure(1))"
         ".value.sample(10) makes some up that stand for them",
@@ -35,7 +39,8 @@ INSTEAD = guide(
         "describe info columns dtypes shape": "print(curator.schema) shows the columns, curator.count() the people",
         "spent used budget_spent history": "curator.ledger.spent() says what is used, print(curator.ledger) all of it",
         "budget epsilon left balance": "curator.guarantee() is the limit, curator.remaining() what is left",
-        "corr cov corrcoef": "write curator.synthesize(columns=['age', 'hours'], spend=Pure(1)), and read relations "
+        "corr cov corrcoef correlation correlations": "there is no correlation of its own; write "
+        "curator.synthesize(columns=['age', 'hours'], spend=Pure(1)), and read relations "
         "from its rows where the notes say that its error is small",
         "running running_total cumsum cumulative rolling publish": "what repeats is declared as a publication, which "
         "keeps its ledger; write sf.Publication.declare({…}, source=…), whose .series('total') runs on "
@@ -43,6 +48,29 @@ INSTEAD = guide(
         "synthetic generate fit synth": "write curator.synthesize(spend=Pure(1))",
     }
 )
+
+
+def in_own_words(said: str, schema: Any) -> str:
+    """Return a sentence whose line to write names columns of the schema, where it has not those of the example.
+
+    >>> from sfumato.domain import integers
+    >>> from sfumato.table.schema import Schema
+    >>> in_own_words("There is no avg; write curator.mean('age', spend=Pure(0.1)).", Schema({"pay": integers(0, 9)}))
+    "There is no avg; write curator.mean('pay', spend=Pure(0.1))."
+    """
+    columns = getattr(schema, "columns", {})
+    kinds = {name: getattr(column, "kind", "") for name, column in columns.items() if name.isidentifier()}
+    numbers = [name for name, kind in kinds.items() if kind in ("integer", "fixed")]
+    labels = [name for name, kind in kinds.items() if kind in ("category", "boolean")]
+    meant = {"age": numbers[:1], "hours": numbers[1:] + numbers[:1], "sex": labels[:1], "ill": labels[1:]}
+    for shown, own in meant.items():
+        start = re.search(r"\bwrite\b", said, re.IGNORECASE)
+        if shown in columns or not own or start is None:
+            continue
+        head, line = said[: start.end()], said[start.end() :]
+        found = re.sub(rf"(?<=['\" ]){shown}(?=['\" ,)])", own[0].replace("\\", r"\\"), line)
+        said = head + found
+    return said
 
 
 def speaking(curator: Class) -> Class:
@@ -68,6 +96,7 @@ def _heard(method: Callable[..., Any]) -> Callable[..., Any]:
             wrong = misfit(method.__name__, signature, given, named)
             if wrong is None:
                 raise
+            wrong = in_own_words(wrong, getattr(given[0], "schema", None) if given else None)
         raise ParameterError(wrong)
 
     return run

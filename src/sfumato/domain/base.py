@@ -123,3 +123,20 @@ class Domain(metaclass=Understood):
         if code < first or (last is not None and code > last):
             raise ParameterError(f"{code} is no code of this column; its codes are {first} to {last}.")
         return int(code)
+
+
+class Ranged:
+    """What domains share whose codes are the whole numbers of a range."""
+
+    low: int
+    high: int
+
+    @property
+    def first(self) -> int:
+        """The smallest code."""
+        return self.low
+
+    @property
+    def highest(self) -> int:
+        """The largest code of a value that is there."""
+        return self.high

@@ -9,7 +9,7 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any, ClassVar
 
-from sfumato.domain.base import SKIP, Domain
+from sfumato.domain.base import SKIP, Domain, Ranged
 from sfumato.domain.figures import Figures
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, above_zero, exact, to_text
@@ -73,7 +73,7 @@ class Numbers(Domain):
 
 
 @dataclass(frozen=True)
-class Integers(Numbers):
+class Integers(Ranged, Numbers):
     """The whole numbers from `low` to `high`; the code of a number is the number itself.
 
     >>> age = Integers(17, 90)
@@ -97,16 +97,6 @@ class Integers(Numbers):
             raise ParameterError(f"low is {self.low} and high is {self.high}; write the smaller one first.")
         self.figures  # noqa: B018  reading it checks how numbers are written
         self._settle_missing()
-
-    @property
-    def first(self) -> int:
-        """The lowest number."""
-        return self.low
-
-    @property
-    def highest(self) -> int:
-        """The highest number."""
-        return self.high
 
     def encode(self, value: Any) -> int:
         """Round to the nearest whole number, clamp into the range; what is no number becomes `missing`."""

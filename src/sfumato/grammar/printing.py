@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -70,12 +70,17 @@ def _case(node: tree.Case) -> str:
 
 
 def _aggregate(node: tree.Aggregate) -> str:
-    inside = "*" if node.of is None else ("DISTINCT " if node.distinct else "") + printed(node.of)
+    return aggregate_text(node, printed, printed)
+
+
+def aggregate_text(node: tree.Aggregate, written: Callable[[Any], str], chance: Callable[[Any], str]) -> str:
+    """Return an aggregate whose parts are `written` so, and its chance, if it has one, by `chance`."""
+    inside = "*" if node.of is None else ("DISTINCT " if node.distinct else "") + written(node.of)
     if node.chance is not None:
-        inside += f", {printed(node.chance)}"
+        inside += f", {chance(node.chance)}"
     if node.bounds is not None:
-        inside += f", CONTRIBUTION_BOUNDS_PER_GROUP => ({_listed(node.bounds)})"
-    where = "" if node.where is None else f" FILTER (WHERE {printed(node.where)})"
+        inside += f", CONTRIBUTION_BOUNDS_PER_GROUP => ({', '.join(map(written, node.bounds))})"
+    where = "" if node.where is None else f" FILTER (WHERE {written(node.where)})"
     return f"{node.function}({inside}){where}"
 
 

@@ -61,6 +61,9 @@ def tokens(text: str) -> list[Token]:
     return [*found, Token("end", "", len(text) + 1)]
 
 
+_DAY = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4})(?![\w.])")
+
+
 def _comment_end(text: str, place: int) -> int:
     end = text.find("*/", place + 2)
     if end < 0 or text.startswith("/*+", place) or "/*" in text[place + 2 : end]:
@@ -76,6 +79,11 @@ def _token(text: str, place: int) -> tuple[Token, int]:
         return Token("name", name[0], at), len(name[0])
     if number := _NUMBER.match(text, place):
         after = text[number.end() : number.end() + 1]
+        if day := _DAY.match(text, place):
+            raise ParameterError(
+                f"{day[0]} (character {at}) looks like a day, which is written in quotes with the year first; write "
+                f"DATE '{day[3]}-{int(day[2]):02}-{int(day[1]):02}' if the day stands before the month."
+            )
         if after in {".", "_"} or after.isalnum():
             raise ParameterError(f"The number at character {at} is too long, or no number; write it shorter.")
         return Token("number", number[0], at), len(number[0])

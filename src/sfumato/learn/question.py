@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.answer import Released
 from sfumato.ask.expected import Expected
+from sfumato.ask.phrases import Phrase
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
@@ -42,6 +43,10 @@ class Learn(Question):
     """
 
     kind: ClassVar[str] = "Learn"
+    title: ClassVar[str] = "Learned rule"
+    typed: ClassVar[tuple[str, ...]] = ("learn",)
+    shapes: ClassVar[Mapping[str, str]] = {"learn.Sample": "sfumato.learn.facts"}
+    pictured: ClassVar[bool] = False
     unforeseen: ClassVar[str] = "How good the model will be is not known beforehand; it may be no better than a guess."
     learner: str
     features: tuple[str, ...]
@@ -152,6 +157,25 @@ class Learn(Question):
                     f"missing= speaks of {name!r}, which is neither the target {self.target!r} nor one of the features "
                     f"{', '.join(map(repr, self.features))}; name it among the features, or leave it out."
                 )
+
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Read the label and the features; the learner stands behind `with`, by its name or a short one."""
+        from sfumato.learn import LEARNERS
+
+        phrase.only("from", "with", "missing")
+        if not phrase.source:
+            raise ParameterError("A rule is learned from columns; write for example 'learn income from age, hours'.")
+        wanted = phrase.method or "threshold"
+        short = {name.removeprefix("Private").lower(): name for name in LEARNERS if name.startswith("Private")}
+        linear, number = short.pop("linearclassifier"), short.pop("linearregressor")
+        short |= {"linear": linear, "logistic": linear, "regression": number}
+        if wanted.lower() not in short and wanted not in LEARNERS:
+            raise ParameterError(f"There is no learner {wanted!r}; {nearest(wanted.lower(), [*short, *LEARNERS])}")
+        options = dict(phrase.options)
+        classes = options.pop("classes", None)
+        name = short.get(wanted.lower(), wanted)
+        return cls(name, phrase.source, phrase.column, classes, options, missing=phrase.missing)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the learner's mechanism on whole rows of the columns."""

@@ -37,6 +37,12 @@ EARLIER = (
 )
 
 
+NAME_IT = (
+    "These data hold the same as a state that the ledger knows, you say, and not which one; write its number or name, "
+    "snapshot='1', same_data=True. Each answer names the state that it is about, and so does sfumato ledger show."
+)
+
+
 @dataclass(frozen=True)
 class Line:
     """A name and the file that has it, None where nothing can be recognised; earlier versions wrote no mark."""
@@ -69,6 +75,8 @@ def snapshot_of(ledger: Ledger, identity: str | None, name: str = "", same_data:
             f"snapshot= is your own name for this state of the data, a text of at most {LONGEST_NAME} characters; "
             "write for example snapshot='2026-03'."
         )
+    if same_data and not name:
+        raise ParameterError(NAME_IT)
     home = ledger.private
     if home is None and ledger._journal.store.memory:
         used = ledger._journal.unkept

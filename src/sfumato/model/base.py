@@ -21,6 +21,7 @@ from sfumato.noise import Noise
 from sfumato.registry import Registry
 from sfumato.show.tables import table
 from sfumato.show.views import View, Viewed
+from sfumato.words import Guided, guide
 from sfumato.workload.space import Space, column_names
 
 if TYPE_CHECKING:
@@ -37,7 +38,17 @@ MOST_CELLS = 2**22
 _MODELS: Registry[type[Model]] = Registry("model", "models")
 
 
-class Model(Viewed, ABC):
+INSTEAD = guide(
+    {
+        "to_pandas to_polars to_arrow to_excel df dataframe head": "rows are made up by sample: write "
+        "model.sample(1000).to_pandas(), or answer.to_pandas() of the answer that the model came in",
+        "rows data": "write model.sample(1000)",
+        "corr correlation": "write model.sample(1000).to_pandas().corr(), where the notes say that its error is small",
+    }
+)
+
+
+class Model(Guided, Viewed, ABC):
     """A distribution over the columns of `space`, and how many people it speaks of.
 
     It was computed from released numbers alone, so that whatever is read from it costs nothing more.
@@ -50,6 +61,7 @@ class Model(Viewed, ABC):
     ([0.5, 0.5], 8)
     """
 
+    INSTEAD = INSTEAD
     kind: ClassVar[str]
     space: Space
     total: float
@@ -59,7 +71,7 @@ class Model(Viewed, ABC):
         _MODELS.add_kind(cls)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.space.names)} columns, about {self.total:.0f} people)"
+        return f"{type(self).__name__}({len(self.space.names)} columns, about {self.total:,.0f} people)"
 
     def view(self) -> View:
         """Return its columns, and what can be had from it for nothing."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, floor
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Derived, Domain
-from sfumato.domain.calendar import Dates, day_number
 from sfumato.domain.derived import Bins
-from sfumato.domain.numbers import FixedPoint
 from sfumato.errors import ParameterError
 from sfumato.noise import Noise
 from sfumato.workload.space import Space
@@ -117,7 +114,8 @@ def inside_of(domain: Derived, chances: Floats) -> Inside:
 def _ends(domain: Derived) -> tuple[Codes, Codes]:
     """Return the first base code of every bin and how many it holds: inside the base's range, and between the edges.
 
-    Cells below the first edge or above the last one count in the first and last bin; made-up values keep to the edges.
+    Where a ledger of an earlier version has the bins clipped, cells beyond the edges count in the first and last bin;
+    made-up values keep to the edges.
     """
     rule, base = domain.rule, domain.base
     assert isinstance(rule, Bins) and base.highest is not None
@@ -127,7 +125,7 @@ def _ends(domain: Derived) -> tuple[Codes, Codes]:
         starts[0], starts[-1] = base.first, base.highest + 1
     else:
         inner = rule.edge_codes(base)
-        least, most = _outer(rule, base)
+        least, most = rule.outer_codes(base)
         first = inner[0] - 1 if inner else base.highest
         last = inner[-1] if inner else base.first
         low, high = max(base.first, min(least, first)), min(base.highest, max(most, last))
@@ -135,16 +133,6 @@ def _ends(domain: Derived) -> tuple[Codes, Codes]:
             low, high = base.first, base.highest
         starts = np.array([low, *inner, high + 1])
     return starts[:-1].astype(np.int64), np.diff(starts).astype(np.int64)
-
-
-def _outer(rule: Bins, base: Domain) -> tuple[int, int]:
-    """Return the base codes at the first and the last edge."""
-    assert rule.edges is not None
-    first, last = rule.edges[0], rule.edges[-1]
-    if isinstance(base, Dates):
-        return day_number(first), day_number(last)
-    unit = base.step if isinstance(base, FixedPoint) else 1
-    return ceil(first / unit), floor(last / unit)
 
 
 def with_values(space: Space, codes: Codes, marginal: Callable[[str], Floats], noise: Noise) -> tuple[Space, Codes]:

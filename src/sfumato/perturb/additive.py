@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -98,6 +98,14 @@ class AdditiveNoise(Mechanism):
         if self.relation is not REPLACE_ONE:
             return Loss.stated(person, singles, self.relation)
         return Loss(PerAttribute(tuple(singles.items()), person), self.relation)
+
+    def on_grid(self, grid: int) -> AdditiveNoise:
+        """Return the same noise for readings that are rounded to a grid first; its price is the same."""
+        if grid == self.grid:
+            return self
+        made = replace(self, grid=grid)
+        made.__dict__["_loss"] = self._loss
+        return made
 
     def made_for(self) -> Iterator[tuple[Sensitivity, int]]:
         """Yield how far its numbers may move, and how many units each one is worth."""

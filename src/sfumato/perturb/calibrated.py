@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import reduce
+from functools import lru_cache, reduce
+from typing import Any
 
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
 from sfumato.exact import Number
 from sfumato.noise.laws.chosen import law_of
-from sfumato.perturb.additive import AdditiveNoise, as_sensitivity
+from sfumato.perturb.additive import AdditiveNoise, AttributeMoves, as_sensitivity
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Relation, attributes, require_bound
 from sfumato.privacy.calibrate import Gaussians, choose
 from sfumato.privacy.sensitivity import Sensitivity
@@ -59,12 +60,42 @@ def calibrate(
     singles = {name: as_sensitivity(moves).narrow(replaced) for name, moves in (by_attribute or {}).items()}
     named = attributes(reads) if not isinstance(reads, Everything) or not singles else frozenset(singles)
     moves = person if bound.unit == "person" else _attribute(replaced, singles, named)
+    given: dict[str, Any] = {
+        "person": person,
+        "singles": tuple(singles.items()),
+        "draws": draws,
+        "failure": failure,
+        "relation": relation,
+        "reads": named,
+        "gaussians": gaussians,
+    }
+    try:
+        hash((bound, moves, *given.values()))
+    except TypeError:  # what is no number at all is said where it is read
+        return _calibrated.__wrapped__(bound, moves, **given)
+    return _calibrated(bound, moves, **given)
+
+
+@lru_cache(maxsize=1 << 10, typed=True)
+def _calibrated(
+    bound: Bound,
+    moves: Sensitivity,
+    *,
+    person: Sensitivity,
+    singles: AttributeMoves,
+    draws: int,
+    failure: Number,
+    relation: Relation,
+    reads: frozenset[str] | Everything,
+    gaussians: Gaussians,
+) -> AdditiveNoise:
+    """Return the noise for public numbers, found and priced once: the same ones are calibrated for again and again."""
     mechanism = AdditiveNoise(
         law=law_of(choose(bound, moves, draws, failure, gaussians)),
         sensitivity=person,
-        by_attribute=tuple(singles.items()),
+        by_attribute=singles,
         relation=relation,
-        reads=named,
+        reads=reads,
     )
     if not mechanism.loss().within(bound):
         raise CertificationError(f"The noise found for {bound!r} does not provably fit it; please report this.")

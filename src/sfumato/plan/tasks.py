@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from typing import ClassVar
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, exact, positive_integer
@@ -15,8 +15,10 @@ MOST_BITS = 1 << 20
 
 
 @dataclass(frozen=True)
-class Task(ABC):
-    """Something to learn or to release; subclasses say what, in numbers that are public."""
+class Task:
+    """Something to learn or to release; subclasses say what, in `words` with their numbers, which are public."""
+
+    words: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         """Refuse numbers that are not whole and above zero, in the order in which they are written."""
@@ -33,30 +35,24 @@ class Task(ABC):
     @property
     def name(self) -> str:
         """The task in words."""
-        return self._words()
-
-    @abstractmethod
-    def _words(self) -> str: ...
+        shown = {part.name: getattr(self, part.name) for part in fields(self)}
+        return self.words.format(**shown | {"candidates": _power(shown.get("candidates", 0))})
 
 
 @dataclass(frozen=True)
 class ChooseBest(Task):
     """Choose one of so many candidates by a count; accuracy is the share of people by which it may miss the best."""
 
+    words: ClassVar[str] = "the best of {candidates} candidates"
     candidates: int
-
-    def _words(self) -> str:
-        return f"the best of {_power(self.candidates)} candidates"
 
 
 @dataclass(frozen=True)
 class LearnPoint(Task):
     """Learn for which single value out of 2^bits the label is yes; accuracy is the error on new people."""
 
+    words: ClassVar[str] = "one value of {bits} bits"
     bits: int
-
-    def _words(self) -> str:
-        return f"one value of {self.bits} bits"
 
 
 @dataclass(frozen=True)
@@ -66,33 +62,27 @@ class LearnThreshold(Task):
     If no cut-off need fit (`realizable=False`), accuracy is the error above that of the best one.
     """
 
+    words: ClassVar[str] = "a cut-off among values of {bits} bits"
     bits: int
     realizable: bool = True
-
-    def _words(self) -> str:
-        return f"a cut-off among values of {self.bits} bits"
 
 
 @dataclass(frozen=True)
 class LearnBox(Task):
     """Learn a box: an interval in each of so many dimensions of `bits` bits each."""
 
+    words: ClassVar[str] = "a box in {dimensions} dimensions of {bits} bits"
     dimensions: int
     bits: int
-
-    def _words(self) -> str:
-        return f"a box in {self.dimensions} dimensions of {self.bits} bits"
 
 
 @dataclass(frozen=True)
 class LearnFinite(Task):
     """Learn one of so many listed rules of which one fits; its VC dimension, if known, lowers the sample."""
 
+    words: ClassVar[str] = "one of {candidates} rules"
     candidates: int
     vc_dimension: int | None = None
-
-    def _words(self) -> str:
-        return f"one of {_power(self.candidates)} rules"
 
 
 @dataclass(frozen=True)
@@ -105,7 +95,9 @@ class LearnLabels(Task):
     vc_dimension: int
     pool: bool = False
 
-    def _words(self) -> str:
+    @property
+    def name(self) -> str:
+        """The task in words."""
         beside = "a public pool beside private people" if self.pool else "public features and private labels"
         return f"a rule of VC dimension {self.vc_dimension} from {beside}"
 
@@ -134,7 +126,9 @@ class LearnHalfspace(Task):
                 f"{show(self.margin)} are not. Write for example margin=0.4, kept=0.1."
             )
 
-    def _words(self) -> str:
+    @property
+    def name(self) -> str:
+        """The task in words."""
         return f"a halfspace over {self.features} features out of {_power(self.candidates)}"
 
 
@@ -145,7 +139,9 @@ class CountPoints(Task):
     bits: int
     largest: int = 1
 
-    def _words(self) -> str:
+    @property
+    def name(self) -> str:
+        """The task in words."""
         of = "every value" if self.largest == 1 else f"every set of {self.largest} values"
         return f"shares of {of} out of {self.bits} bits"
 
@@ -154,31 +150,25 @@ class CountPoints(Task):
 class FindRecords(Task):
     """Release the frequent records of so many yes-or-no columns with their shares."""
 
+    words: ClassVar[str] = "frequent records of {columns} yes-or-no columns"
     columns: int
-
-    def _words(self) -> str:
-        return f"frequent records of {self.columns} yes-or-no columns"
 
 
 @dataclass(frozen=True)
 class EstimateDistribution(Task):
     """Release the share of people up to every one of 2^bits ordered values."""
 
+    words: ClassVar[str] = "the distribution of a column of {bits} bits"
     bits: int
-
-    def _words(self) -> str:
-        return f"the distribution of a column of {self.bits} bits"
 
 
 @dataclass(frozen=True)
 class EstimateQuantiles(Task):
     """Release so many quantiles of a column of 2^bits values; accuracy is the share of people a rank may be off."""
 
+    words: ClassVar[str] = "{count} quantiles of a column of {bits} bits"
     bits: int
     count: int = 1
-
-    def _words(self) -> str:
-        return f"{self.count} quantiles of a column of {self.bits} bits"
 
 
 def _power(number: int) -> str:

@@ -17,6 +17,7 @@ from sfumato.errors import CertificationError
 from sfumato.exact import Extended, Infinity, rational_ball, significant_up, unit_up
 from sfumato.exact.enclosure import FIRST_BITS, LAST_BITS, Ball, middle, precision
 from sfumato.exact.rational import show
+from sfumato.exact.search import halved
 
 DIGITS = 9
 """Decimal digits of an m; the rest is given away, which costs a part in 10^9 of the variance."""
@@ -103,10 +104,7 @@ def gaussian_epsilon(m: Extended, delta: Fraction) -> Fraction | None:
     while not keeps(m, high, delta):
         low, high = high, 2 * high
     # Newton would be quicker, but every step here is a proof.
-    for _ in range(EPSILON_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if keeps(m, middle, delta) else (middle, high)
-    return high
+    return halved(low, high, lambda epsilon: keeps(m, epsilon, delta), EPSILON_STEPS)[1]
 
 
 def gaussian_delta(m: Fraction, epsilon: Fraction) -> Fraction:
@@ -135,9 +133,7 @@ def _guess(epsilon: Fraction, delta: Fraction) -> Fraction:
             low, high = high, 2 * high
         while low > Fraction(1, 1 << 60) and profile(low**2, epsilon) > rational_ball(delta):
             low, high = low / 2, low
-        for _ in range(10):
-            middle = (low + high) / 2
-            low, high = (middle, high) if profile(middle**2, epsilon) < rational_ball(delta) else (low, middle)
+        low, high = halved(low, high, lambda mu: not profile(mu**2, epsilon) < rational_ball(delta), 10)
         mu = low
         for _ in range(6):
             mu = _newton(mu, epsilon, delta, low, high)

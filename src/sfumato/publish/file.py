@@ -7,6 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -14,13 +15,14 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from sfumato.durable import read_bytes
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SfumatoError
+from sfumato.ledger import Ledger
 from sfumato.ledger.budget import UNITS, Budget
 from sfumato.ledger.typed import read_bound
 from sfumato.privacy import Bound, Concentrated, Pure, bound_from_json
 from sfumato.publish.calendar import Slot, slots_between
 from sfumato.publish.matrix import MOST_PERIODS
-from sfumato.publish.memory import Rule
+from sfumato.publish.memory import CountingRule
 from sfumato.publish.reading import (
     FORMATS,
     beside,
@@ -71,7 +73,7 @@ class TableSpec:
     round_to: int | None = None
     windows: tuple[int, ...] = ()
     target: int | None = None
-    rule: Rule | None = None
+    rule: CountingRule | None = None
     """In how many periods a person counts, where that is limited."""
     keys: str | None = None
     """The table that finds the groups of a running total, where nobody can list them."""
@@ -81,7 +83,7 @@ class TableSpec:
     def as_drawn(self, record: Mapping[str, Any]) -> TableSpec:
         """Return what `to_json` wrote of a running total, shown as this one is."""
         spend = {str(unit): bound_from_json(bound) for unit, bound in record["spend"].items()}
-        rule = None if "rule" not in record else Rule(**record["rule"])
+        rule = None if "rule" not in record else CountingRule(**record["rule"])
         return replace(
             self, phrase=record["phrase"], every=record["every"], spend=spend, target=record["target"], rule=rule,
             keys=record.get("keys"),
@@ -280,6 +282,7 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
     known("[output]", output, _WORDS["output"])
     ledger = beside(home, str(about.get("ledger", f"{name}.ledger")))
     private = beside(home, str(about.get("private", f"{name}.private" if "://" in ledger else f"{ledger}.private")))
+    schema = _as_begun(schema, ledger, private)
     found = PublicationFile(
         name, schema, ledger, beside(home, str(wanted(about, "source", "in/{date}.parquet"))),
         str(wanted(about, "stamp", "at")), period, first, last, horizon, read_days(about.get("wait", "0 days")),
@@ -296,6 +299,15 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
     _check_memory(found)
     _check_keys(found)
     return found
+
+
+def _as_begun(schema: Schema, ledger: str, private: str) -> Schema:
+    """Return the schema as the publication's ledger reads it, if there is one already: see `Schema.as_kept`."""
+    if schema.earlier is None or not ("://" in ledger or Path(ledger).exists()):
+        return schema
+    with suppress(SfumatoError), Ledger(ledger, private=private) as book:
+        return schema.as_kept(book.schema)
+    return schema  # nothing was published yet, or opening the ledger will say what is wrong
 
 
 def _table(given: Mapping[str, Any], period: str) -> TableSpec:
@@ -350,7 +362,7 @@ def _monotone(given: Mapping[str, Any], name: str) -> bool:
     return said
 
 
-def _rule(given: Mapping[str, Any], name: str) -> Rule | None:
+def _rule(given: Mapping[str, Any], name: str) -> CountingRule | None:
     if "periods_per_person" not in given:
         if "gap" in given:
             raise ParameterError(f"gap goes with periods_per_person; write periods_per_person = 12 for {name!r} too.")
@@ -358,10 +370,10 @@ def _rule(given: Mapping[str, Any], name: str) -> Rule | None:
     if "running" not in given:
         raise ParameterError(f"periods_per_person is for totals that run on; leave it out of the table {name!r}.")
     most = read_positive(given["periods_per_person"], "periods_per_person")
-    return Rule(most, read_positive(given.get("gap", 1), "gap"))
+    return CountingRule(most, read_positive(given.get("gap", 1), "gap"))
 
 
-def _paid(unit: Any, rule: Rule | None) -> str:
+def _paid(unit: Any, rule: CountingRule | None) -> str:
     """Return for what a spend is: a period, or the whole person where only so many of their periods count."""
     if rule is None:
         return read_unit(unit, "spend")

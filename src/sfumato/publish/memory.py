@@ -8,10 +8,13 @@ count once more. Lists are never made again from the source.
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sfumato.mechanism import Interaction
+from sfumato.moved import moved
 from sfumato.privacy import Cost, Loss
 from sfumato.publish.running import RunningTotals
 from sfumato.publish.tree import PureTotals
@@ -25,10 +28,10 @@ NAME_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Rule:
+class CountingRule:
     """A person counts in at most `most` periods, any two of them `gap` or more apart.
 
-    >>> Rule(2, 3).pattern(8)
+    >>> CountingRule(2, 3).pattern(8)
     (1, 0, 0, 1, 0, 0, 0, 0)
     """
 
@@ -49,16 +52,25 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RememberedTotals(RunningTotals):
-    """Running totals in which a person counts in at most so many periods; its loss is that of the whole person."""
+class Remembered(Interaction):
+    """What running totals share in which a person counts in so many periods only: they cost a whole person."""
 
     spec: ClassVar[str] = "PB-MEMORY"
 
-    rule: Rule
+    rule: CountingRule
 
     def loss(self) -> Loss:
         """Return what a person costs over the whole conversation."""
         return Loss.flat(self.person(), self.reads, self.relation)
+
+    @abstractmethod
+    def person(self) -> Cost:
+        """Return the price of a whole person."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RememberedTotals(Remembered, RunningTotals):
+    """Running totals in which a person counts in at most so many periods; its loss is that of the whole person."""
 
     def person(self) -> Cost:
         """Return the price of a whole person, by the furthest of all patterns."""
@@ -67,16 +79,8 @@ class RememberedTotals(RunningTotals):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RememberedSums(PureTotals):
+class RememberedSums(Remembered, PureTotals):
     """Pure running totals in which a person counts in at most so many periods; its loss is that of the whole person."""
-
-    spec: ClassVar[str] = "PB-MEMORY"
-
-    rule: Rule
-
-    def loss(self) -> Loss:
-        """Return what a person costs over the whole conversation."""
-        return Loss.flat(self.person(), self.reads, self.relation)
 
     def person(self) -> Cost:
         """Return the price of a whole person, who is in so many periods."""
@@ -99,7 +103,7 @@ class Lists:
         """Return the keyed name of a person; a number is what its digits are."""
         return hashlib.sha256(self.key + str(person).encode()).digest()
 
-    def chosen(self, people: Sequence[Any], rule: Rule) -> tuple[list[Any], NDArray[np.uint8]]:
+    def chosen(self, people: Sequence[Any], rule: CountingRule) -> tuple[list[Any], NDArray[np.uint8]]:
         """Return who of those who are there counts in the next period, and their names as they will be kept."""
         import numpy as np
 
@@ -116,3 +120,6 @@ def names_of(listed: NDArray[np.uint8]) -> list[bytes]:
     """Return the names on a list as it was kept."""
     whole = listed.tobytes()
     return [whole[start : start + NAME_BYTES] for start in range(0, len(whole), NAME_BYTES)]
+
+
+__getattr__ = moved(__name__, {"Rule": "sfumato.publish.memory.CountingRule"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,7 +38,35 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunningTotals(Interaction):
+class Continual(Interaction):
+    """What totals that run on share, whatever their noise: a unit of one period is paid for once, over all steps."""
+
+    @abstractmethod
+    def single(self, moves: Sensitivity | None = None) -> Cost:
+        """Return the price of whoever is there in one period."""
+
+    @abstractmethod
+    def entry(self, read: Sequence[Any], noise: Noise) -> NDArray[np.int64]:
+        """Return what the period that was read last adds to the release."""
+
+    def loss(self) -> Loss:
+        """Return what one unit in one period costs over the whole conversation."""
+        return Loss.flat(self.single(), self.reads, self.relation)
+
+    def start(self, noise: Noise) -> dict[str, Any]:
+        """Return the state before the first period."""
+        return {"read": []}
+
+    def step(self, state: dict[str, Any], exact: Any, noise: Noise) -> tuple[dict[str, Any], Any, bool]:
+        """Take the totals of the next period, and release what they add."""
+        import numpy as np
+
+        read = [*state["read"], np.ravel(exact).tolist()]
+        return {"read": read}, tuple(np.ravel(self.entry(read, noise)).tolist()), True
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningTotals(Continual):
     """Totals that run on: after each period an estimate of everything so far, and of every window.
 
     Releases m_t = Σ_j C_tj x_j + z_t for the exact integers x_j of the periods up to t, with rounded Gaussian noise of
@@ -62,10 +91,6 @@ class RunningTotals(Interaction):
     def periods(self) -> int:
         """How many periods it spans."""
         return self.factor.periods
-
-    def loss(self) -> Loss:
-        """Return what one unit in one period costs over the whole conversation."""
-        return Loss.flat(self.single(), self.reads, self.relation)
 
     def single(self, moves: Sensitivity | None = None) -> Cost:
         """Return the price of whoever is there in one period, the dearest of them."""
@@ -98,17 +123,6 @@ class RunningTotals(Interaction):
             if row[place]:
                 found += row[place] * np.clip(np.ravel(total).astype(np.int64), -self.most, self.most)
         return found + noise.draw(self.law, found.size)
-
-    def start(self, noise: Noise) -> dict[str, Any]:
-        """Return the state before the first period."""
-        return {"read": []}
-
-    def step(self, state: dict[str, Any], exact: Any, noise: Noise) -> tuple[dict[str, Any], Any, bool]:
-        """Take the totals of the next period, and release what they add."""
-        import numpy as np
-
-        read = [*state["read"], np.ravel(exact).tolist()]
-        return {"read": read}, tuple(self.entry(read, noise).tolist()), True
 
     def segment(self, released: Sequence[Any], keys: int) -> Segment:
         """Return what was released so far, as something that estimates can be made of."""

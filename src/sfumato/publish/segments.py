@@ -10,6 +10,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sfumato.exact.search import smallest
 from sfumato.publish.matrix import Factor
 
 if TYPE_CHECKING:
@@ -138,13 +139,7 @@ def laplace_sum_width(draws: int, scale: Fraction, miss: float) -> int:
     if not draws:
         return 0
     weights = _weights(draws, float(scale))
-    low, high = -1, 1
-    while _beyond(weights, float(scale), high) > miss:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _beyond(weights, float(scale), middle) > miss else (low, middle)
-    return high
+    return smallest(lambda bound: bound >= 0 and _beyond(weights, float(scale), bound) <= miss, start=1)
 
 
 def _beyond(weights: NDArray[np.float64], scale: float, bound: int) -> float:

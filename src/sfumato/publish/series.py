@@ -43,22 +43,25 @@ class Estimates:
     @property
     def low(self) -> NDArray[np.float64]:
         """Above what one value is."""
-        return self.values - self.half[:, None] if self.ends is None else self.ends[0]
+        return self._end(0, -self.half)
 
     @property
     def high(self) -> NDArray[np.float64]:
         """Below what one value is."""
-        return self.values + self.half[:, None] if self.ends is None else self.ends[1]
+        return self._end(1, self.half)
 
     @property
     def all_low(self) -> NDArray[np.float64]:
         """Above what all values are at once."""
-        return self.values - self.band[:, None] if self.ends is None else self.ends[2]
+        return self._end(2, -self.band)
 
     @property
     def all_high(self) -> NDArray[np.float64]:
         """Below what all values are at once."""
-        return self.values + self.band[:, None] if self.ends is None else self.ends[3]
+        return self._end(3, self.band)
+
+    def _end(self, place: int, off: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.values + off[:, None] if self.ends is None else self.ends[place]
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ from sfumato.publish.found import (
 )
 from sfumato.publish.matrix import MOST_PERIODS
 from sfumato.publish.measured import Measured, check_search, measured
-from sfumato.publish.memory import Lists, RememberedSums, RememberedTotals, Rule
+from sfumato.publish.memory import CountingRule, Lists, RememberedSums, RememberedTotals
 from sfumato.publish.running import LARGEST_VARIANCE, Claim, RunningTotals, least_noise
 from sfumato.publish.segments import Horizon
 from sfumato.publish.tree import PureTotals, least_scale
@@ -182,7 +182,7 @@ class RunningTable:
         factor, variance = least_noise(len(self.periods), claims, self.spec.target)
         return RunningTotals(relation=ADD_REMOVE, reads=reads, factor=factor, variance=variance, moves=moves)
 
-    def _remembered(self, gauge: Gauge, moves: Sensitivity, rule: Rule) -> RunningTotals | PureTotals:
+    def _remembered(self, gauge: Gauge, moves: Sensitivity, rule: CountingRule) -> RunningTotals | PureTotals:
         """Return the mechanism where a person counts in so many periods only, for what a whole person may cost."""
         periods, reads = len(self.periods), gauge.charged
         pattern = rule.pattern(periods)

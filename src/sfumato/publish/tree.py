@@ -14,13 +14,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.errors import ParameterError
-from sfumato.mechanism import Interaction
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.noise.laws.base import LARGEST_SCALE, SMALLEST_SCALE
-from sfumato.privacy import Cost, Loss
+from sfumato.privacy import Cost
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.matrix import EXACT, MOST_PERIODS
-from sfumato.publish.running import Claim
+from sfumato.publish.running import Claim, Continual
 from sfumato.publish.segments import TreeSegment
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def least_scale(periods: int, claims: Sequence[Claim], window: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class PureTotals(Interaction):
+class PureTotals(Continual):
     """Totals that run on, under a pure spend: the sums of a tree, each with discrete Laplace noise of one scale.
 
     A period is in at most L sums, so one unit in one period costs L · l1 / scale over the whole conversation, whatever
@@ -158,10 +157,6 @@ class PureTotals(Interaction):
     def periods(self) -> int:
         """How many periods it spans."""
         return self.tree.periods
-
-    def loss(self) -> Loss:
-        """Return what one unit in one period costs over the whole conversation."""
-        return Loss.flat(self.single(), self.reads, self.relation)
 
     def single(self, moves: Sensitivity | None = None) -> Cost:
         """Return the price of whoever is there in one period."""
@@ -195,17 +190,6 @@ class PureTotals(Interaction):
             found.append(added)
         exact = np.array(found)
         return exact + noise.draw(self.law, exact.size).reshape(exact.shape)
-
-    def start(self, noise: Noise) -> dict[str, Any]:
-        """Return the state before the first period."""
-        return {"read": []}
-
-    def step(self, state: dict[str, Any], exact: Any, noise: Noise) -> tuple[dict[str, Any], Any, bool]:
-        """Take the totals of the next period, and release the sums that it completes."""
-        import numpy as np
-
-        read = [*state["read"], np.ravel(exact).tolist()]
-        return {"read": read}, tuple(np.ravel(self.entry(read, noise)).tolist()), True
 
     def segment(self, released: Sequence[Any], keys: int) -> TreeSegment:
         """Return what was released so far, as something that estimates can be made of."""

@@ -133,7 +133,8 @@ def _card(row: ReportLine) -> str:
     if row.guaranteed is None or row.promise is None:
         return f'<section class="card"><h2>{escape(title)}</h2>{paragraph(headline(row))}</section>'
     part = "" if row.limit == row.guaranteed else f" of {row.limit!s}"
-    used = NOTHING_KNOWN if row.percent is None else f"{row.percent} %{part} so far"
+    meter = NOTHING_KNOWN if row.used is None else f"epsilon {row.used.figure}, of no limit of its own"
+    used = meter if row.percent is None else f"{row.percent} %{part} so far"
     facts = [("Guaranteed", str(row.guaranteed)), *_meanings(row.promise), ("Used", used)]
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
     guessed = "whether they are in the data" if row.presence else "a yes-or-no fact"

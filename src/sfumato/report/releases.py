@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sfumato.ask.question import QUESTIONS
 from sfumato.exact import Infinity
 from sfumato.exact.written import amount, rounded
 from sfumato.ledger import Entry
@@ -21,7 +22,8 @@ SHOWN = 50
 def releases_table(history: Sequence[Entry], *, attributes: bool = True) -> Table:
     """Return the requests that were charged; without their attributes where no figure per attribute may be shown."""
     columns = ["row", "what", "when (UTC)", "spend", "a person", "attributes", "status"]
-    rows = [_cells(entry) for entry in history[-SHOWN:]]
+    several = len({_state(entry) for entry in history} - {""}) > 1
+    rows = [_cells(entry, several) for entry in history[-SHOWN:]]
     if not attributes:
         place = columns.index("attributes")
         columns, rows = [*columns[:place], *columns[place + 1 :]], [[*row[:place], *row[place + 1 :]] for row in rows]
@@ -45,6 +47,7 @@ def asked_in_words(entry: Entry, *, whole: bool = False) -> str:
 
 def _questions(event: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Sequence[str]]]:
     """Yield the questions of a request, each with the notes that were stored beside it."""
+    QUESTIONS.brought()  # each says what it is called
     parameters = event.get("parameters") or {}
     question = parameters.get("question")
     if isinstance(question, Mapping) and "question" in question:
@@ -55,7 +58,12 @@ def _questions(event: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Se
             yield from _questions(part)
 
 
-def _cells(entry: Entry) -> list[str]:
+def _state(entry: Entry) -> str:
+    """Return the number or the name of the state of the data that was asked about."""
+    return str((entry.event.get("parameters") or {}).get("snapshot", ""))
+
+
+def _cells(entry: Entry, several: bool) -> list[str]:
     touched = entry.attributes
     names = "all" if isinstance(touched, Everything) else ", ".join(sorted(touched)) or "none"
     when = NOTHING_KNOWN if entry.at is None else entry.at.removesuffix("+00:00").replace("T", " ")
@@ -63,6 +71,8 @@ def _cells(entry: Entry) -> list[str]:
     asked = asked_in_words(entry)
     if entry.event.get("name") == "Conversation":
         asked = f"conversation {entry.id}"
+    if several and _state(entry):  # the same question of two files is two lines, and they are told apart
+        asked = f"{asked}, of state {_state(entry)}"
     what = asked if entry.analyst is None else f"{asked}, asked by {entry.analyst}"
     return [str(entry.number), what, when, spend, cost_text(entry.person), names, entry.state]
 

@@ -10,7 +10,8 @@ from typing import Any
 from sfumato.answer import Answer
 from sfumato.ask.question import fits
 from sfumato.curator import Curator, curate
-from sfumato.curator.planning import key_of, planned
+from sfumato.curator.before import as_answered
+from sfumato.curator.planning import planned
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.ledger import Ledger
 from sfumato.ledger.readings import Reading
@@ -68,7 +69,8 @@ class Desk:
         plan, threshold = planned(self.front.basis, asked.to_ask(self.front), asked.spend), self.terms.approve_above
         if threshold is None or fits(plan.loss(), threshold):
             return False
-        return not self.front.ledger.knows(key_of(self.front.basis, plan, asked.spend, self.front.table.snapshot))
+        book, snapshot = self.front.ledger, self.front.table.snapshot
+        return not book.knows(as_answered(book, self.front.basis, plan, asked.spend, snapshot)[2])
 
     def refuse_beyond(self, asked: Meant, name: str) -> None:
         """Refuse what no limit has room for: a curator's approval would not change that."""

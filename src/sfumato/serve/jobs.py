@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any
@@ -28,6 +29,7 @@ from sfumato.serve.store import Store, now
 from sfumato.serve.store import jobs as table
 from sfumato.serve.ticks import next_tick
 from sfumato.serve.wire import told
+from sfumato.show.progress import heard
 
 _log = logging.getLogger("sfumato.serve")
 
@@ -76,17 +78,20 @@ class Progress:
 
     stage: str = ""
     before: int | None = None
+    part: float | None = None
+    """Which part of a fit is done; a fit knows noisy numbers only, that are released with it."""
 
     @property
     def said(self) -> str:
         """The stage in a sentence."""
         if not self.before:
-            return STAGES.get(self.stage, "")
+            said = STAGES.get(self.stage, "")
+            return said if self.part is None else f"{said} {self.part:.0%} of its fit is done."
         return f"It is queued behind {self.before} other question{'' if self.before == 1 else 's'}."
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object."""
-        return {"stage": self.stage or None, "before": self.before}
+        return {"stage": self.stage or None, "before": self.before, "part": self.part}
 
 
 @dataclass(frozen=True)
@@ -158,6 +163,7 @@ class Jobs:
         self._running: dict[str, _Run] = {}
         self._waiters: Counter[str] = Counter()
         self._looked: dict[str, tuple[int, Progress]] = {}
+        self._parts: dict[str, float] = {}
         self._lock = Lock()
 
     @property
@@ -224,8 +230,7 @@ class Jobs:
             "created": moment,
             "changed": moment,
         }
-        with suppress(sa.exc.IntegrityError):  # the same key came twice at once: whoever was first counts
-            self.store.run(sa.insert(table), values)
+        self.store.add_once(table, values)
         found = self._by_key(desk.name, asker.name, key)
         assert found is not None
         return found
@@ -264,7 +269,8 @@ class Jobs:
         try:
             job, began = self.get(name), monotonic()
             if self._change(name, RUNNING, (QUEUED, RUNNING, FAILED)):
-                state, values = self._outcome(job, self.desks[job.dataset])
+                with heard(partial(self._parts.__setitem__, name)):
+                    state, values = self._outcome(job, self.desks[job.dataset])
                 elapsed = monotonic() - began
                 # Whoever looks at the job all the time, or asks right behind it, learns whole ticks as well.
                 sleep(max(0.0, next_tick(elapsed, self.service.tick) - elapsed))  # rounding may go below zero
@@ -274,6 +280,7 @@ class Jobs:
             with self._lock:
                 self._running.pop(name, None)
                 self._looked.pop(name, None)
+                self._parts.pop(name, None)
 
     def _outcome(self, job: Job, desk: Desk) -> tuple[str, dict[str, Any]]:
         """Ask the curator, and return what became of it: where the answer is, or the sentence of the refusal."""
@@ -306,7 +313,8 @@ class Jobs:
             known = self._looked.get(job.id)
         if known is not None and known[0] >= second:
             return known[1]
-        found = Progress("finishing" if self._drawn(job) else "drawing")
+        part = self._parts.get(job.id)
+        found = Progress("finishing" if self._drawn(job) else "drawing", part=None if part is None else round(part, 2))
         with self._lock:
             self._looked[job.id] = second, found
         return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,8 +86,7 @@ class Openings:
             "created": moment,
             "changed": moment,
         }
-        with suppress(sa.exc.IntegrityError):  # the same key came twice at once: whoever was first counts
-            self.store.run(sa.insert(table), values)
+        self.store.add_once(table, values)
         found = self.of(dataset, name, key)
         assert found is not None
         return found

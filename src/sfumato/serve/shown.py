@@ -103,8 +103,6 @@ class Shown:
 
     def picture(self) -> str:
         """Return the picture as SVG."""
-        if self.asked.request is not None and self.asked.request.by:
-            raise ParameterError("Quantiles by group have a table and no picture; name one group behind 'where'.")
         if self.asked.statement is not None:
             frame = self.answer.interval()
             value = self.answer.value

@@ -6,7 +6,7 @@ Nothing in here decides what may be spent: that is the ledger's alone. Losing it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -155,6 +155,11 @@ class Store:
         """Run one statement in a transaction of its own, and return how many rows it changed."""
         with self._engine.begin() as connection:
             return int(connection.execute(statement, dict(values) if values else None).rowcount)
+
+    def add_once(self, table: sa.Table, values: Mapping[str, Any]) -> None:
+        """Add a row unless its key is there: where the same one came twice at once, whoever was first counts."""
+        with suppress(sa.exc.IntegrityError):
+            self.run(sa.insert(table), values)
 
     def close(self) -> None:
         """Let go of all connections."""

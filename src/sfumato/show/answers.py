@@ -18,7 +18,7 @@ from sfumato.show.views import first_sentence, key_text
 MOST = 400
 """So many bars or lines can still be told apart."""
 
-HOLLOW = "Hollow: nothing is known there but what is possible."
+HOLLOW = "Hollow: the value is not known there, only that it lies within the bar."
 COVER = "95 % interval"
 
 
@@ -29,10 +29,12 @@ def draw_answer(
     *,
     unknown: Mapping[str, Sequence[bool]] = MappingProxyType({}),
     notes: Sequence[str] = (),
+    labels: Mapping[str, Mapping[Any, str]] = MappingProxyType({}),
 ) -> Drawing:
     """Return the picture of a released table: its keys, its measures, and `low` and `high` of each measure.
 
-    A number that is marked in `unknown` is a hollow bar over its whole interval; `notes` stand below, in short.
+    A number that is marked in `unknown` is a hollow bar over its whole interval; `notes` stand below, in short;
+    `labels` are what is read in place of a key, by column.
 
     >>> columns = {"sex": ("Female", "Male"), "count": (10, 20), "count, low": (7, 17), "count, high": (13, 23)}
     >>> type(draw_answer("Histogram of sex", ["sex"], columns)).__name__
@@ -45,7 +47,8 @@ def draw_answer(
         raise ParameterError(f"This answer has {length} rows, too many to tell apart; ask about coarser bins.")
     hollow = HOLLOW if any(map(any, unknown.values())) else ""
     caption = " ".join(first_sentence(note) for note in (hollow, *notes) if note)
-    names = [", ".join(key_text(columns[key][place]) for key in keys) for place in range(length)]
+    said = {key: [labels.get(key, {}).get(cell, key_text(cell)) for cell in columns[key]] for key in keys}
+    names = [", ".join(said[key][place] for key in keys) for place in range(length)]
     if "probability" in keys:
         return _quantiles(title, columns, unknown, caption)
     measures = [name for name in columns if name not in keys and not _is_end(name) and _has_ends(name, columns)]
@@ -99,6 +102,29 @@ def _quantiles(title: str, columns: Mapping[str, Sequence[Any]], unknown: Mappin
     error = columns["rank error"][0] if "rank error" in columns else None
     said = column if error is None else f"{column} (each within {error} rows of its rank, 95 %)"
     return intervals(title, [IntervalLine(said, tuple(dots))], caption)
+
+
+def draw_groups(title: str, by: Sequence[str], column: str, frame: Any) -> Drawing:
+    """Return the picture of quantiles by group: a line of dots for each group, whose ranks have errors of their own.
+
+    `frame` is the table of all groups, with its notes, its labels and the marks of what is not known.
+    """
+    length = len(frame)
+    if length > MOST:
+        raise ParameterError(f"This answer has {length} rows, too many to tell apart; ask about fewer groups.")
+    columns = frame.labelled()
+    nothing = frame.unknown.get(column, (False,) * length)
+    chances = columns["probability"]
+    dots = []
+    for place in range(length):
+        group = ", ".join(key_text(columns[name][place]) for name in by)
+        part = f", {100 * float(chances[place]):g} %" if len(set(chances)) > 1 else ""
+        if nothing[place]:
+            dots.append(Dot(f"{group}{part} (not known)", None))
+        else:
+            dots.append(Dot(f"{group}{part}", _plain(columns[column][place])))
+    caption = " ".join(first_sentence(note) for note in frame.notes if note)
+    return intervals(title, [IntervalLine(f"{column}, by rank; rank errors are in the table", tuple(dots))], caption)
 
 
 def _is_end(name: str) -> bool:

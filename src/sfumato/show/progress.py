@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from threading import Event, Thread, Timer
 from typing import Any, TypeVar
 
@@ -16,12 +17,29 @@ _LOOK_EVERY = 0.2
 _drawn: list[Any] = []
 """The bars on the terminal: a second one would tear the first, so that what is inside adds a line to it."""
 
+Heard = Callable[[float], None]
+_listener: ContextVar[Heard | None] = ContextVar("listener", default=None)
+"""Who is told of the part done instead of a terminal: the service, of the question that it answers in this thread."""
+
 Part = Callable[[], float | None]
 Thing = TypeVar("Thing")
 
 
 def quiet(_: float) -> None:
     """Show nothing."""
+
+
+@contextmanager
+def heard(listener: Heard) -> Iterator[None]:
+    """Tell a listener how far the work in this context is; only what the work itself says, never how far a reading is.
+
+    What calls it must know the part from public facts or from what is released: fits of noisy numbers do.
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
 
 
 @contextmanager
@@ -34,7 +52,7 @@ def watched(words: str, part: Part | None = None, *, piped: str = "") -> Iterato
     """
     if not sys.stderr.isatty():
         with _said_once(piped):
-            yield quiet
+            yield _listener.get() or quiet
         return
     done: list[float] = []
     ended = Event()

@@ -6,7 +6,7 @@ Words are made of the question alone, which is public, and of the sentence on it
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 ONLY = "Only rows count where "
@@ -15,16 +15,10 @@ LONGEST_STATEMENT = 80
 """Of a longer statement or condition the beginning is shown; JSON has all of it."""
 LISTED = 5
 """Of a list of more different questions so many are named."""
-PLAIN = {
-    # questions whose name is a word of this house: what is asked, in words of everybody
-    "People": "Number of people",
-    "Popular": "Popular values",
-    "Queries": "Answers to many queries",
-    "Synthesize": "Synthetic data",
-    "Synopsize": "Synopsis",
-    "Learn": "Learned rule",
-    "Shaped": "Learned rule",
-}
+TITLES: dict[str, str] = {}
+"""What a kind of question is called: its class says so where its name is a word of this house."""
+BRINGING: list[Callable[[], object]] = []
+"""What brings the classes of questions, called where a kind is not known yet."""
 BLOCKS = {
     # kinds of queries in a workload: what they are called
     "marginal": "tables",
@@ -82,13 +76,14 @@ def titles_of(asked: Sequence[tuple[Mapping[str, Any], Sequence[str]]], *, whole
 
 def _about(record: Mapping[str, Any], whole: bool) -> str:
     """Return what is asked, before any condition."""
-    match kind := str(record["question"]):
-        case "GroupAudit":
-            return f"Fairness audit of {record['decision']} by {', '.join(record['protected'])}"
-        case "Select" if "statement" in record:
-            return _cut(str(record["statement"]), whole)
-        case "Learn" if "target" in record:
-            return f"{PLAIN[kind]} for {record['target']} from {', '.join(record['features'])}"
+    kind = str(record["question"])
+    about = _called(kind)
+    if "statement" in record:
+        return _cut(str(record["statement"]), whole)
+    if "decision" in record:
+        return f"{about} of {record['decision']} by {', '.join(record['protected'])}"
+    if "target" in record:
+        return f"{about} for {record['target']} from {', '.join(record['features'])}"
     if "aggregates" in record:
         first, *others = (title_of(part) for part in record["aggregates"])
         return f"{', '.join([first, *map(lowered, others)])} by {', '.join(record['by'])}"
@@ -96,9 +91,15 @@ def _about(record: Mapping[str, Any], whole: bool) -> str:
     if isinstance(blocks, Mapping) and isinstance(blocks.get("workload"), Mapping):
         return _workload(blocks["workload"], "Synthetic data for " if kind == "Synthesize" else "")
     columns = record.get("columns") or ([record["column"]] if record.get("column") else [])
-    about = PLAIN.get(kind, kind)
     about = f"{about} of {', '.join(columns)}" if columns else about
     return f"{about} by {', '.join(record['by'])}" if record.get("by") else about
+
+
+def _called(kind: str) -> str:
+    if kind not in TITLES:
+        for bring in BRINGING:
+            bring()
+    return TITLES.get(kind, kind)
 
 
 def _workload(workload: Mapping[str, Any], before: str) -> str:

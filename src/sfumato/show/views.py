@@ -109,6 +109,7 @@ def first_sentence(note: str) -> str:
     >>> first_sentence("A person counts as at most 3 rows. If some have more, counts are too low.")
     'A person counts as at most 3 rows.'
     """
+    note = re.sub(r"; (interval\(0\.95, together=True\)|with --together).*$", "", note)
     return re.split(r"(?<=[\w)'])\. (?=[A-Z])", note, maxsplit=1)[0].removesuffix(".") + "."
 
 

@@ -16,10 +16,9 @@ from sfumato.table.boxes import Box
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Boxed, FoundBoxes, most_groups
 from sfumato.table.predicate import Predicate
-from sfumato.table.sparse import Sparse
 from sfumato.table.statistics import Power
 from sfumato.totals.aggregates import Count, plain
-from sfumato.totals.found_keys import FoundGroups, on_grid
+from sfumato.totals.found_keys import found_groups
 from sfumato.totals.noisy import Moves, noisy_total
 from sfumato.totals.private_keys import stable_histogram
 from sfumato.totals.totals import all_cells, number_of_cells
@@ -91,20 +90,5 @@ def plan_found_boxes(boxes: Sequence[NamedBox], basis: Basis, spend: Bound, meas
     groups = most_groups(basis.schema, measure)
     # Texts that become one when they are cut put a person into a group several times, so that all rows may be in one.
     counts = stable_histogram(share, groups=groups, rows=groups, relation=gauge.relation, reads=gauge.charged)
-    totals = [noisy_total(share, one) for one in moves]
-    domains = [basis.schema.domain(name) for name in measure.keys]
-
-    def arrange(found: Sparse) -> Sparse:
-        drawn = (on_grid(total, values) for total, values in zip(totals, found.totals[1:], strict=True))
-        return Sparse(found.codes, (found.totals[0], *drawn))
-
-    def finish(raw: tuple[Any, ...]) -> Released:
-        published, counted, *released = raw
-        cells = tuple(tuple(d.decode(code) for d, code in zip(domains, key, strict=True)) for key in published)
-        parts = [NoisyPart(PEOPLE, counted, counts.law, threshold=counts.threshold)]
-        for one, total, values in zip(boxes, totals, released, strict=True):
-            parts.append(NoisyPart(one.name, flat(values), total.law, total.unit))
-        return Released(tuple(parts), measure.keys, cells)
-
-    mechanism = FoundGroups(counts=counts, totals=tuple(total.mechanism for total in totals))
-    return Prepared(gauge, mechanism, finish, arrange)
+    totals = [(one.name, noisy_total(share, move)) for one, move in zip(boxes, moves, strict=True)]
+    return found_groups(gauge, measure.keys, (PEOPLE, counts), totals)

@@ -11,7 +11,7 @@ from typing import Any
 
 from sfumato.domain.calendar import as_date
 from sfumato.grammar import printed, tree
-from sfumato.grammar.printing import printed_number
+from sfumato.grammar.printing import aggregate_text, printed_number
 from sfumato.table.where import read_number
 
 Names = Callable[[tree.Column], str]
@@ -60,13 +60,9 @@ def _case(node: tree.Case, names: Names) -> str:
 
 
 def _aggregate(node: tree.Aggregate, names: Names) -> str:
-    inside = "*" if node.of is None else ("DISTINCT " if node.distinct else "") + canonical(node.of, names)
-    if node.chance is not None:
-        inside += f", {printed_number(read_number(node.chance.text))}"
-    if node.bounds is not None:
-        inside += f", CONTRIBUTION_BOUNDS_PER_GROUP => ({_all(node.bounds, names)})"
-    where = "" if node.where is None else f" FILTER (WHERE {canonical(node.where, names)})"
-    return f"{node.function}({inside}){where}"
+    return aggregate_text(
+        node, lambda part: canonical(part, names), lambda chance: printed_number(read_number(chance.text))
+    )
 
 
 def _moment(node: tree.Moment, names: Names) -> str:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.grammar import printed, tree
 from sfumato.grammar.printing import printed_name, printed_number
+from sfumato.moved import moved
 from sfumato.sql.canonical import Names, canonical
 from sfumato.sql.charged import Reader, check_charged, conjuncts
 from sfumato.sql.days import with_days
@@ -63,7 +64,7 @@ class Total:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class StatementPlan:
     """The private part of a statement: what is read from the data, and nothing that is computed afterwards."""
 
     pers: tuple[Per, ...]
@@ -99,7 +100,7 @@ def _with(pers: Mapping[str, Per]) -> str:
     return f"WITH {', '.join(per.text for per in pers.values())} " if pers else ""
 
 
-def plan_of(statement: tree.Statement, database: Database, *, days: bool = False) -> tuple[Plan, Scope]:
+def plan_of(statement: tree.Statement, database: Database, *, days: bool = False) -> tuple[StatementPlan, Scope]:
     """Return the plan of the private part of a statement, checked against the tree, and its names.
 
     With `days` a text that WHERE compares with a column of dates is written as DATE; stored statements are read as
@@ -126,7 +127,7 @@ def plan_of(statement: tree.Statement, database: Database, *, days: bool = False
         check_found(found.values(), keys, flat, groups or database.private[flat.anchor.table].groups_per_person)
     if groups is not None:
         check_limited(found.values(), keys)
-    plan = Plan(tuple(pers.values()), flat, scope.source, keys, tuple(found.values()), groups)
+    plan = StatementPlan(tuple(pers.values()), flat, scope.source, keys, tuple(found.values()), groups)
     written_items = [canonical(node, scope_names(scope)) for node in (*_written_keys(select), *aggregates_of(select))]
     _check_canonical(
         plan.text(),
@@ -476,3 +477,6 @@ def _person_leaves(
         return parts[text].value
 
     return leaves
+
+
+__getattr__ = moved(__name__, {"Plan": "sfumato.sql.plan.StatementPlan"})

@@ -20,7 +20,7 @@ from sfumato.sql.boxes import NamedBox, plan_boxes, plan_found_boxes
 from sfumato.sql.by_group import understood
 from sfumato.sql.formulas import Formula, SumOfMean, formula
 from sfumato.sql.options import GROUPS
-from sfumato.sql.plan import Plan, Total, boxed, plan_of
+from sfumato.sql.plan import StatementPlan, Total, boxed, plan_of
 from sfumato.sql.scope import bare
 from sfumato.table import measure
 from sfumato.table.boxes import Box
@@ -199,12 +199,12 @@ def _labelled(one: Formula) -> Any:
 
 
 @lru_cache(maxsize=256)
-def compiled(statement: str, database: Database) -> Plan:
+def compiled(statement: str, database: Database) -> StatementPlan:
     """Return the plan of a statement."""
     return plan_of(understood(statement, database), database)[0]
 
 
-def parts_of(plan: Plan) -> list[tuple[str, tuple[Total, ...]]]:
+def parts_of(plan: StatementPlan) -> list[tuple[str, tuple[Total, ...]]]:
     """Return what a plan asks for in questions of one kind each: totals, people, quantiles of one expression."""
     groups: dict[str, list[Total]] = {}
     for total in plan.totals:
@@ -236,7 +236,7 @@ def parts_of(plan: Plan) -> list[tuple[str, tuple[Total, ...]]]:
     return [(kind.split(" ", 1)[0], tuple(totals)) for kind, totals in groups.items()]
 
 
-def _by_group(plan: Plan) -> str:
+def _by_group(plan: StatementPlan) -> str:
     """Return the line that asks for quantiles by group where one table has them, the beginning of a sentence."""
     value = next(total.value for total in plan.totals if total.function in ("MEDIAN", "QUANTILE_CONT"))
     names = [part.text.rpartition(".")[2] for part in (*plan.keys, *(() if value is None else (value,)))]
@@ -272,7 +272,7 @@ def _made(statement: str, database: Database) -> Made:
     return Made(kind, schema, keys, formulas, (), tuple(total.text for total in totals), groups=groups)
 
 
-def groups_kept(plan: Plan, database: Database) -> int | None:
+def groups_kept(plan: StatementPlan, database: Database) -> int | None:
     """Return in how many groups a person counts at most: as written, or as the schema of the events says."""
     anchor = plan.flat.anchor
     if plan.groups is not None or anchor.kind != "event":
@@ -280,7 +280,7 @@ def groups_kept(plan: Plan, database: Database) -> int | None:
     return database.private[anchor.table].groups_per_person
 
 
-def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[str, ...]:
+def rules_of(plan: StatementPlan, totals: Sequence[Total], database: Database) -> tuple[str, ...]:
     """Return what was done to rows and people, from the plan alone."""
     flat = plan.flat
     found = []

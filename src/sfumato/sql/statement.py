@@ -15,7 +15,7 @@ from sfumato.privacy import Bound
 from sfumato.sql.by_group import understood
 from sfumato.sql.canonical import canonical
 from sfumato.sql.options import spend_of
-from sfumato.sql.plan import Plan, aggregates_of, innermost, plan_of, same_name, scope_names
+from sfumato.sql.plan import StatementPlan, aggregates_of, innermost, plan_of, same_name, scope_names
 from sfumato.sql.post import Query, query_of, run
 from sfumato.sql.scope import Scope, bare
 from sfumato.sql.select import Made, Select, parts_of
@@ -44,7 +44,7 @@ class Statement:
 
     parsed: tree.Statement
     database: Database
-    plan: Plan
+    plan: StatementPlan
     scope: Scope
     selects: tuple[Select, ...]
     texts: tuple[str, ...]
@@ -454,6 +454,6 @@ def read_statement(text: str, database: Database) -> Statement:
     return before if found.selects == before.selects else replace(found, before=before)
 
 
-def _statement(parsed: tree.Statement, database: Database, plan: Plan, scope: Scope) -> Statement:
+def _statement(parsed: tree.Statement, database: Database, plan: StatementPlan, scope: Scope) -> Statement:
     selects = tuple(Select(plan.text(totals)) for _, totals in parts_of(plan))
     return Statement(parsed, database, plan, scope, selects, tuple(total.text for total in plan.totals))

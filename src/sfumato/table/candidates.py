@@ -397,18 +397,32 @@ def _days(words: Counter[str], written: Written) -> Iterator[datetime]:
             )
 
 
+LAST_MINUTE = "T23:59:00"
+PARTS_OF_DATES = (
+    "Only dates have months, years and weekdays. Where you will ask by them, take date {days} in place of time now, "
+    "before the ledger is made: it is made for one of the two. The time of day is then left out."
+)
+
+
 def _moments(found: Sequence[Any], form: str | None) -> Candidate:
     years = sorted(moment.year for moment in found)
     ends = {"earliest": f"{years[0]}-01-01", "latest": f"{years[-1]}-12-31"}
     clock = any(isinstance(moment, datetime) and moment.time().isoformat() != "00:00:00" for moment in found)
     written = {} if form is None else {"format": form}
-    notes = ("The range is that of whole years.",)
+    notes: tuple[str, ...] = ("The range is that of whole years.",)
     if clock:
+        days = " ".join([*ends.values(), *written.values()])
+        notes = (*notes, PARTS_OF_DATES.format(days=days))
+        ends["latest"] += LAST_MINUTE  # a day without a time is its first moment, and the range holds all of it
         return Candidate({"type": "time", **ends, "step": "1min", **written, "missing": SKIP}, notes)
     return Candidate({"type": "date", **ends, **written, "missing": SKIP}, notes)
 
 
 # Categories and text
+
+
+MOST_WORDS = 3
+"""A value of more words than this is no name of a category, most of the time."""
 
 
 def _categories(name: str, words: Counter[Any]) -> Candidate:
@@ -432,5 +446,15 @@ def _categories(name: str, words: Counter[Any]) -> Candidate:
             "cells; list those that everybody knows of."
         )
     if alike(kept):
-        notes.append("Some values differ only in capitals or blanks, and count apart; make them equal before.")
+        same = ", ".join(map(repr, alike(kept)[0]))
+        called = name if name.isidentifier() else f'"{name}"'
+        notes.append(
+            "Some values differ only in capitals or blanks, and count apart; make them equal before, or ask about them "
+            f"together, where {called} IN ({same})."
+        )
+    if any(len(str(word).split()) > MOST_WORDS for word in kept):
+        notes.append(
+            "Some values are sentences, as free text has them, and may name somebody; read each of them, and drop the "
+            "column if it is free text."
+        )
     return Candidate({"type": "category", "values": sorted(kept), "missing": SKIP}, tuple(notes))

@@ -21,7 +21,7 @@ from sfumato.table.bounding import (
     weigh_in_memory,
     weighed,
 )
-from sfumato.table.engine import Plan, Source
+from sfumato.table.engine import PlannedQuery, Query, Source
 from sfumato.table.failures import guarded
 from sfumato.table.identity import Files, files_of
 from sfumato.table.owners import Owners, owners_of
@@ -117,7 +117,7 @@ class Table:
         self._source = source
         self.public_people: int | None = None  # what a plan may know; everybody who only runs queries need not
         self._kept: dict[tuple[Bounding, frozenset[str]], ir.Table] = {}
-        self._plans: dict[Hashable, Plan] = {}  # by what was asked, the oldest first
+        self._plans: dict[Hashable, PlannedQuery] = {}  # by what was asked, the oldest first
         self._flats: dict[str, Table] = {}  # the rows of statements, by their schema, the oldest first
 
     def __repr__(self) -> str:
@@ -352,6 +352,12 @@ class Table:
         with watched("Reading the table", self._source.part_done):
             return guarded(lambda: self._source.fetched(query, most))
 
+    def run_query(
+        self, query: Query, most: int | None = None, asked: Hashable = None, read: Set[str] = frozenset()
+    ) -> Any:
+        """Run a query that is built when it is needed."""
+        return self.run(query.table, most, asked, read)
+
     def run_as_planned(self, asked: Hashable) -> Any:
         """Run what was planned for a question before it was charged, None if nothing was."""
         plan = self._plans.get(asked)
@@ -360,7 +366,7 @@ class Table:
         with watched("Reading the table", self._source.part_done):
             return guarded(lambda: self._source.carried_out(plan))
 
-    def keep_plan(self, asked: Hashable, plan: Plan) -> None:
+    def keep_plan(self, asked: Hashable, plan: PlannedQuery) -> None:
         """Keep a plan until it is run; of many the oldest is let go."""
         if len(self._plans) >= PLANS_AT_ONCE:
             self._source.forget(self._plans.pop(next(iter(self._plans))).name)

@@ -279,6 +279,19 @@ class Database(Viewed, metaclass=Understood):
         """Its fingerprint: a ledger for several tables is made for all of their columns."""
         return (self.fingerprint,)
 
+    @property
+    def earlier(self) -> Database | None:
+        """The database as an earlier version read it, None if it read it the same way."""
+        before = {name: table.earlier for name, table in self.private.items()}
+        if not any(before.values()):
+            return None
+        return replace(self, tables={name: before.get(name) or table for name, table in self.tables.items()})
+
+    def as_kept(self, fingerprint: str | None) -> Database:
+        """Return the database as a ledger reads it that was made for this fingerprint; see `Schema.as_kept`."""
+        earlier = self.earlier
+        return earlier if earlier is not None and fingerprint == earlier.fingerprint else self
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Database) and self.fingerprint == other.fingerprint
 
@@ -310,6 +323,12 @@ def database_of(schema: Schema | Database) -> Database:
 @lru_cache(maxsize=64)
 def _only(schema: Schema) -> Database:
     return OnlyTable({ONLY: replace(schema, groups={}, dependencies=(), groups_per_person=None)})
+
+
+def accepted(described: Schema | Database) -> tuple[str, ...]:
+    """Return the fingerprints of the schemas for which a ledger may have been made: the first is that of a new one."""
+    earlier = described.earlier
+    return described.fingerprints if earlier is None else (*described.fingerprints, *earlier.fingerprints)
 
 
 def sources_in(path: str | Path) -> dict[str, str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from sfumato.errors import SchemaError
+from sfumato.moved import moved
 from sfumato.table.frames import Frame, arrow_frame
 from sfumato.table.resources import Resources, in_bytes
 
@@ -31,7 +33,7 @@ plan's answer over in columns."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlannedQuery:
     """A query that an engine has planned and not run: its name there, and the columns of its answer as Arrow types.
 
     `few` says that its answer has few rows, whatever the data are.
@@ -40,6 +42,34 @@ class Plan:
     name: str
     kind: Any
     few: bool = False
+
+
+TEXTS_AT_ONCE, LONGEST_TEXT = 2**10, 2**16
+_texts: dict[Hashable, tuple[str, str, Any]] = {}
+"""Queries in SQL by what is asked of which types: what stands before the name of the rows and after it, and the types
+of the answer. All of it follows from schemas and questions."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query that is built when it is needed: what is `asked` of which `rows`, where that alone decides it."""
+
+    made: Callable[[], ir.Table] = field(repr=False)
+    rows: ir.Table | None = None
+    asked: Hashable = None
+
+    @cached_property
+    def table(self) -> ir.Table:
+        """The query, built once."""
+        return self.made()
+
+    @property
+    def named(self) -> Any:
+        """The rows as the engine knows them by name; None where they are a query themselves, or nobody says which."""
+        from ibis.expr.operations import DatabaseTable
+
+        found = None if self.asked is None or self.rows is None else self.rows.op()
+        return found if isinstance(found, DatabaseTable) else None
 
 
 @dataclass(frozen=True)
@@ -160,20 +190,40 @@ class Source:
 
         return getattr(StorageLevel, self.resources.storage)
 
-    def planned(self, table: ir.Table, most: int | None = None, read: Set[str] = frozenset()) -> Plan | None:
+    def planned(self, query: Query, most: int | None = None, read: Set[str] = frozenset()) -> PlannedQuery | None:
         """Have the engine read and plan a query, and run nothing: what it cannot do at all, it says here.
 
         `most` is a public bound on the rows of its answer; `read` are the only columns that the query means, if it says
         so. DuckDB keeps the plan until it is forgotten; Spark plans again.
         """
         if not self.is_duckdb:
-            self.frame(table)
+            self.frame(query.table)
             return None
+        text, kind = self._text(query)
         name = fresh_name()
         with self.turn:
-            self.engine.con.execute(f'PREPARE "{name}" AS {self._narrow(self.engine.compile(table), read)}')
+            self.engine.con.execute(f'PREPARE "{name}" AS {self._narrow(text, read)}')
             self._kept[name] = lambda: self.engine.con.execute(f'DEALLOCATE "{name}"')
-        return Plan(name, table.schema().to_pyarrow(), most is not None and most <= FEW_ROWS)
+        return PlannedQuery(name, kind, most is not None and most <= FEW_ROWS)
+
+    def _text(self, query: Query) -> tuple[str, Any]:
+        """Return a query in SQL, and its columns as Arrow types; written once for all rows of the same types.
+
+        What is kept follows from the schema and the question: the name of the rows is put in where it is used.
+        """
+        called = query.named
+        if called is None:
+            return self.engine.compile(query.table), query.table.schema().to_pyarrow()
+        key = (query.asked, called.namespace, called.schema)
+        if (known := _texts.get(key)) is None:
+            text, kind = self.engine.compile(query.table), query.table.schema().to_pyarrow()
+            before, _, after = text.partition(quoted(called.name))
+            if called.name in before or called.name in after or len(text) > LONGEST_TEXT:
+                return text, kind  # a text in a condition may hold the name, too
+            if len(_texts) >= TEXTS_AT_ONCE:
+                _texts.clear()
+            known = _texts[key] = before, after, kind
+        return quoted(called.name).join(known[:2]), known[2]
 
     def _narrow(self, query: str, read: Set[str]) -> str:
         """Return a query in SQL over only those columns of named ones that it reads, where it is known which.
@@ -186,7 +236,7 @@ class Source:
         parts = ", ".join(f"{quoted(name)} AS ({one.only(read)})" for name, one in known.items())
         return f"WITH {parts} {query}" if parts else query
 
-    def carried_out(self, plan: Plan) -> Any:
+    def carried_out(self, plan: PlannedQuery) -> Any:
         """Run a query as it was planned and return an Arrow table."""
         run = f'EXECUTE "{plan.name}"'
         if not plan.few:
@@ -369,3 +419,6 @@ def frame_source(frame: Frame, kind: str) -> Source:
         engine.table("sfumato_source"), engine, kind, frame.load, frame.refused, _closers=[engine.disconnect]
     )
     return replace(opened, index=frame.index, zones=frame.zones)
+
+
+__getattr__ = moved(__name__, {"Plan": "sfumato.table.engine.PlannedQuery"})

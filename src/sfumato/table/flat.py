@@ -17,6 +17,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sfumato.domain import Booleans, Categories, Dates, Derived, Domain, FixedPoint, Integers, Text
+from sfumato.domain.base import Ranged
 from sfumato.domain.calendar import day_of_number
 from sfumato.errors import SchemaError
 from sfumato.table.bounding import WEIGHT
@@ -297,7 +298,7 @@ def _stored_code(item: Expression, rows: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Grid(Domain):
+class Grid(Ranged, Domain):
     """The codes of an expression: numbers in steps, days, truth values, or labels."""
 
     kind: ClassVar[str] = "grid"
@@ -306,16 +307,6 @@ class Grid(Domain):
     step: Fraction = Fraction(1)
     form: str = "number"
     labels: tuple[Any, ...] = ()
-
-    @property
-    def first(self) -> int:
-        """The smallest code."""
-        return self.low
-
-    @property
-    def highest(self) -> int:
-        """The largest code of a value that is there."""
-        return self.high
 
     def decode(self, code: int) -> Any:
         """Return the value of a code."""

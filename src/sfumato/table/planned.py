@@ -9,6 +9,7 @@ from sfumato.domain import Text
 from sfumato.errors import EngineError, TooLarge
 from sfumato.table.bounding import Bounding, rows_by_person, told_apart
 from sfumato.table.data import Table
+from sfumato.table.engine import Query
 from sfumato.table.failures import REASONS, guarded
 from sfumato.table.repair import PERSON
 from sfumato.table.resources import shown
@@ -84,16 +85,23 @@ class PlannedTable(Table):
         """Nothing was kept."""
 
     def run(
-        self, query: ir.Table, most: int | None = None, asked: Hashable = None, read: Set[str] = frozenset()
+        self, table: ir.Table, most: int | None = None, asked: Hashable = None, read: Set[str] = frozenset()
     ) -> Any:
         """Have the query planned, compare what it may need with what there is, and return no rows of it."""
+        return self.run_query(Query(lambda: table), most, asked, read)
+
+    def run_query(
+        self, query: Query, most: int | None = None, asked: Hashable = None, read: Set[str] = frozenset()
+    ) -> Any:
+        """Do so with a query that is built when it is needed."""
         try:
             plan = guarded(lambda: self._source.planned(query, most, read))
         except EngineError as failure:
             raise TooLarge(
                 f"The engine cannot run this question: {REASONS[failure.cause]}. Nothing was spent."
             ) from None
-        needs = 0 if most is None else COPIES * most * sum(self._width(name) for name in query.columns)
+        kind = query.table.schema().to_pyarrow() if plan is None else plan.kind
+        needs = 0 if most is None else COPIES * most * sum(self._width(name) for name in kind.names)
         has = self._source.resources.memory
         if needs > has:
             raise TooLarge(
@@ -104,12 +112,12 @@ class PlannedTable(Table):
                 has,
             )
         if plan is None:
-            return query.schema().to_pyarrow().empty_table()
+            return kind.empty_table()
         if asked is not None and self._as_it_is and most is not None and most <= FEW:
             self._table.keep_plan(asked, plan)
         else:
             self._source.forget(plan.name)
-        return plan.kind.empty_table()
+        return kind.empty_table()
 
     def run_as_planned(self, asked: Hashable) -> None:
         """Nothing is run."""

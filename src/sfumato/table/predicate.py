@@ -103,23 +103,23 @@ def _texts(schema: Schema, column: str, values: Iterable[str], included: bool, m
 
 def is_missing(schema: Schema, column: str) -> Predicate:
     """Return the rows whose cell is missing: none where missing cells became a value."""
-    domain = schema.domain(column)
-    if not domain.may_be_missing:
-        return NO_ROW
-    if isinstance(domain, Text):
-        return _texts(schema, column, (), True, True)
-    return codes_between(schema, column, [(domain.missing_code, domain.missing_code)])
+    return _by_presence(schema, column, missing=True)
 
 
 def is_present(schema: Schema, column: str) -> Predicate:
     """Return the rows whose cell is there: all of them where missing cells became a value."""
+    return _by_presence(schema, column, missing=False)
+
+
+def _by_presence(schema: Schema, column: str, *, missing: bool) -> Predicate:
     domain = schema.domain(column)
     if not domain.may_be_missing:
-        return EVERY_ROW
+        return NO_ROW if missing else EVERY_ROW
     if isinstance(domain, Text):
-        return _texts(schema, column, (), False, False)
+        return _texts(schema, column, (), missing, missing)
     assert domain.highest is not None
-    return codes_between(schema, column, [(domain.first, domain.highest)])
+    ends = (domain.missing_code, domain.missing_code) if missing else (domain.first, domain.highest)
+    return codes_between(schema, column, [ends])
 
 
 @dataclass(frozen=True)

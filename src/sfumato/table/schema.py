@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sfumato.domain import Derivation, Derived, Domain
+from sfumato.domain import Bins, Derivation, Derived, Domain
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import positive_integer
 from sfumato.privacy import Secrets
@@ -83,6 +83,10 @@ class Schema(Viewed, metaclass=Understood):
             if not isinstance(known, Domain):
                 raise SchemaError(f"public names {name!r}, which is no base column; {nearest(name, columns)}")
             columns[name] = replace(known, public=True)
+        for name, column in columns.items():
+            base = columns.get(column.of) if isinstance(column, Derivation) else None
+            if isinstance(column, Derivation) and isinstance(base, Domain):
+                columns[name] = column.over(base)
         set_field = object.__setattr__
         set_field(self, "columns", MappingProxyType(columns))
         named = (name for name, column in columns.items() if isinstance(column, Domain) and column.public)
@@ -257,6 +261,12 @@ class Schema(Viewed, metaclass=Understood):
         }
         return cls(columns, **parts)
 
+    @classmethod
+    def as_stored(cls, record: Mapping[str, Any]) -> Schema:
+        """Read what `to_json` wrote beside an answer, with every code as it stood then: see `Bins.earlier`."""
+        found = cls.from_json(record)
+        return found.earlier or found
+
     def to_toml(self) -> str:
         """Return the schema as TOML, for people to read and edit."""
         return write_toml(self.to_json())
@@ -300,14 +310,38 @@ class Schema(Viewed, metaclass=Understood):
         >>> plain.fingerprint in plain.with_columns(decade=bins("age", step=10)).fingerprints
         True
         """
+        return tuple(shorter.fingerprint for shorter in self.shorter)
+
+    @cached_property
+    def shorter(self) -> tuple[Schema, ...]:
+        """The schema, and itself without some of its derived columns, as far as `fingerprints` knows them."""
+        return tuple(self._shorter())
+
+    def _shorter(self) -> Iterator[Schema]:
+        """Yield the schema, and itself without some of its derived columns."""
+        yield self
         derived = [name for name, column in self.columns.items() if isinstance(column, Derivation)]
         sizes = range(1, len(derived) + 1) if len(derived) <= MOST_ADDED else (1, len(derived))
-        found = [self.fingerprint]
         for left_out in chain.from_iterable(combinations(derived, size) for size in sizes):
             kept = {name: column for name, column in self.columns.items() if name not in left_out}
             with suppress(SchemaError):  # what else names a column that is left out is no such schema
-                found.append(replace(self, columns=kept).fingerprint)
-        return tuple(found)
+                yield replace(self, columns=kept)
+
+    @cached_property
+    def earlier(self) -> Schema | None:
+        """The schema as an earlier version read it, None if it read it the same way: see `Bins.earlier`."""
+        columns = {name: one.earlier if isinstance(one, Bins) else one for name, one in self.columns.items()}
+        return None if columns == dict(self.columns) else replace(self, columns=columns)
+
+    def as_kept(self, fingerprint: str | None) -> Schema:
+        """Return the schema as a ledger reads it that was made for this fingerprint: a code keeps what it stands for.
+
+        Only bins between edges were read otherwise by earlier versions, and those that were added since are new.
+        """
+        if fingerprint is None or self.earlier is None or fingerprint in self.fingerprints:
+            return self
+        then = next((one for one in self.earlier.shorter if one.fingerprint == fingerprint), None)
+        return self if then is None else replace(self, columns={**self.columns, **then.columns})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.fingerprint == other.fingerprint

@@ -12,8 +12,9 @@ import numpy as np
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.table.bounding import Bounding, Way, ordered_groups
 from sfumato.table.boxes import Box, clamped_shares, kept_groups
+from sfumato.table.engine import Query
 from sfumato.table.marginals import Binned, count_sets
-from sfumato.table.predicate import EVERY_ROW, columns, expression
+from sfumato.table.predicate import EVERY_ROW, Predicate, columns, expression
 from sfumato.table.repair import PERSON
 from sfumato.table.statistics import (
     CELL,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from sfumato.table.data import Table
+    from sfumato.table.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -289,20 +291,29 @@ class View:
         limited = self.rule.groups is not None and bool(keys)
         # Rows that are cut are told apart by all of their columns.
         narrow = frozenset() if limited or not self.table.uncut(rows) else frozenset(read)
-        if predicate != EVERY_ROW:
-            rows = rows.filter(expression(predicate, rows, schema))
-        if limited:
-            rows = self._first_groups(rows, keys, measures)
-            values = {part_name(place): rows[part_name(place)] for place in range(len(measures))}
-        else:
-            values = {part_name(place): value for place, value in enumerate(parts(rows, measures, schema))}
-        share = self.rule.scale * (self.rule.rows if limited else 1)
+        if not limited:
+            # The key by which rows were picked has no part in it, so that it is not kept either.
+            told = (schema.fingerprint, self.rule.scale, keys, tuple(measures), predicate, as_cells)
+            query = Query(lambda: self._summed(rows, keys, measures, predicate, as_cells), rows, told)
+            return self.table.run_query(query, self._most(keys), asked, narrow)
+        first = self._first_groups(_picked(rows, predicate, schema), keys, measures)
+        values = {part_name(place): first[part_name(place)] for place in range(len(measures))}
+        share = self.rule.scale * self.rule.rows
         largest = [engine_largest(measure, schema) * share for measure in measures]
-        query = _grouped(rows, self._groups(rows, keys, as_cells), totals(rows, values, largest))
-        answer = self.table.run(query, self._most(keys), asked, narrow)
-        if limited:
-            self.table.forget(rows)
+        grouped = _grouped(first, self._groups(first, keys, as_cells), totals(first, values, largest))
+        answer = self.table.run(grouped, self._most(keys), asked, narrow)
+        self.table.forget(first)
         return answer
+
+    def _summed(
+        self, rows: ir.Table, keys: tuple[str, ...], measures: Sequence[Part], predicate: Predicate, as_cells: bool
+    ) -> ir.Table:
+        """Return the query for the totals of some rows by group: of public facts and the names of the rows alone."""
+        schema = self.table.schema
+        picked = _picked(rows, predicate, schema)
+        values = {part_name(place): value for place, value in enumerate(parts(picked, measures, schema))}
+        largest = [engine_largest(measure, schema) * self.rule.scale for measure in measures]
+        return _grouped(picked, self._groups(picked, keys, as_cells), totals(picked, values, largest))
 
     def _most(self, keys: Sequence[str]) -> int | None:
         """Return how many cells there can be at most: all that exist, or one for every row that counts.
@@ -363,6 +374,10 @@ def with_counts(measures: Sequence[Part]) -> list[Part]:
     """Add the counts of cells that centred sums need, and drop repetitions."""
     centred = [measure for measure in measures if measure.power is Power.SUM and measure.center]
     return list(dict.fromkeys([*measures, *(Part(Power.PRESENT, measure.column) for measure in centred)]))
+
+
+def _picked(rows: ir.Table, predicate: Predicate, schema: Schema) -> ir.Table:
+    return rows if predicate == EVERY_ROW else rows.filter(expression(predicate, rows, schema))
 
 
 def _grouped(rows: ir.Table, groups: Mapping[str, Any], values: Mapping[str, Any]) -> ir.Table:

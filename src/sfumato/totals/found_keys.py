@@ -16,7 +16,7 @@ from sfumato.errors import UnsupportedSpend
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Loss
-from sfumato.table.gauge import Basis
+from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Found, Occurring
 from sfumato.table.predicate import Predicate
 from sfumato.table.schema import Schema
@@ -83,22 +83,34 @@ def plan_found(
         share, groups=min(rows, groups or rows), rows=rows, relation=gauge.relation, reads=gauge.charged
     )
     totals = [noisy_total(share, move) for move in moves]
-    domains = [basis.schema.domain(name) for name in keys]
     facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(basis.schema).items()}
+    named = [(term.name, total) for term, total in zip(terms, totals, strict=True)]
+    return found_groups(gauge, keys, ("count", counts), named, facts)
+
+
+def found_groups(
+    gauge: Gauge,
+    keys: Sequence[str],
+    counted: tuple[str, StableHistogram],
+    totals: Sequence[tuple[str, Total]],
+    facts: Mapping[str, Any] | None = None,
+) -> Prepared:
+    """Return what runs for named totals of groups that are found by how much is `counted` in them."""
+    (called, counts), domains = counted, [gauge.schema.domain(name) for name in keys]
 
     def arrange(found: Sparse) -> Sparse:
-        rounded = (on_grid(total, values) for total, values in zip(totals, found.totals[1:], strict=True))
+        rounded = (on_grid(total, values) for (_, total), values in zip(totals, found.totals[1:], strict=True))
         return Sparse(found.codes, (found.totals[0], *rounded))
 
     def finish(raw: tuple[Any, ...]) -> Released:
-        published, counted, *released = raw
+        published, held, *released = raw
         cells = tuple(tuple(d.decode(code) for d, code in zip(domains, key, strict=True)) for key in published)
-        parts = [NoisyPart("count", counted, counts.law, threshold=counts.threshold)]
-        for term, total, values in zip(terms, totals, released, strict=True):
-            parts.append(NoisyPart(term.name, flat(values), total.law, total.unit))
-        return Released(tuple(parts), keys, cells, facts)
+        parts = [NoisyPart(called, held, counts.law, threshold=counts.threshold)]
+        for (name, total), values in zip(totals, released, strict=True):
+            parts.append(NoisyPart(name, flat(values), total.law, total.unit))
+        return Released(tuple(parts), tuple(keys), cells, dict(facts or {}))
 
-    mechanism = FoundGroups(counts=counts, totals=tuple(total.mechanism for total in totals))
+    mechanism = FoundGroups(counts=counts, totals=tuple(total.mechanism for _, total in totals))
     return Prepared(gauge, mechanism, finish, arrange)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from typing import Any
@@ -120,7 +120,7 @@ def noise_on_grid(spend: Bound, moves: Moves, draws: int) -> tuple[AdditiveNoise
         reads=frozenset(moves.attributes),
         gaussians=moves.gaussians,
     )
-    return replace(mechanism, grid=grid), grid
+    return mechanism.on_grid(grid), grid
 
 
 def _grid(spend: Bound, moves: Sensitivity) -> int:

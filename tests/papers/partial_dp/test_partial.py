@@ -197,6 +197,7 @@ def test_an_error_that_no_number_of_people_reaches_is_refused() -> None:
         people_needed(PAIRS, spend, "1/4", {"weights": {"x0": "1/2"}})
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 def test_nobody_at_all_is_no_error() -> None:
     empty, nobody = Records.from_rows(PAIRS.space, []), Basis(EIGHT, 0)
     for method in ("mwem", "pdp-mwem", "barak"):
@@ -205,6 +206,7 @@ def test_nobody_at_all_is_no_error() -> None:
         assert prepared.finish(prepared.mechanism(exact, Noise(insecure_seed=1))).made["model"]["total"] == 1
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 def test_rounds_per_attribute_take_wide_tables() -> None:
     schema = Schema({f"x{place}": integers(0, 7) for place in range(10)})
     workload, setting = marginals(schema, width=2), Basis(schema, 1000)
@@ -251,6 +253,7 @@ class _Handing:
         return codes, self.records.counts
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 @pytest.mark.parametrize(
     ("method", "spend", "options", "columns"),
     [

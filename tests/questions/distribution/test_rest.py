@@ -65,6 +65,7 @@ def test_the_ratio_of_the_curve_to_the_order_rises() -> None:
     assert ratios == sorted(ratios)
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 def test_the_loss_is_stored_and_read_back() -> None:
     mechanism = smooth_median(Truncated("0.1", 4), 0, 10**6, people=99)
     assert mechanism.loss().within(Truncated("0.1", 4))
@@ -149,6 +150,7 @@ def test_the_fullest_window_is_what_trying_all_gives() -> None:
     assert fullest_window([], [], 4) == 0
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 def test_small_tables_of_quantiles_and_blocks_of_them() -> None:
     counts = np.array([100, 20, 5, 5, 20, 50])
     one = small_quantiles(Pure(1), 6, people=200, accuracy="1/4")

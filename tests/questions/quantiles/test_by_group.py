@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pyarrow
 import pyarrow.csv
-import pytest
 
 import sfumato as sf
 from sfumato import Pure, Quantiles
 from sfumato.curator.typed import read_request
-from sfumato.errors import ParameterError
 
 SCHEMA = sf.Schema({"cost": sf.integers(0, 999), "ward": sf.categories("a", "b", other="a", missing="a")})
 ROWS = pyarrow.table({"cost": [row * 7 % 1000 for row in range(900)], "ward": ["a", "b", "b"] * 300})
@@ -47,8 +45,10 @@ def test_quantiles_by_group_are_the_list_that_the_shell_asks(tmp_path: Path) -> 
         median = curator.median("cost", by=["ward"], epsilon=1)
         assert len(median.value) == 2 and str(median).startswith("Quantiles of cost by ward\n")
         assert pyarrow.csv.read_csv(median.to_csv(tmp_path / "medians.csv")).num_rows == 2
-        with pytest.raises(ParameterError, match="no picture"):
-            median.plot()
+        drawn = median.plot(tmp_path / "medians.svg")
+        (line,) = drawn.rows
+        assert "rank errors are in the table" in line.axis and "together" not in drawn.caption
+        assert "</svg>" in (tmp_path / "medians.svg").read_text()
 
 
 def test_groups_of_which_nothing_is_known_are_named_and_the_others_say_how_many_rows_they_need() -> None:
@@ -66,3 +66,24 @@ def test_groups_of_which_nothing_is_known_are_named_and_the_others_say_how_many_
         assert "does not say how many rows a group has, if any" in str(answer), "no count is released with them"
         alone = curator.ask(Quantiles("cost", where="ward = 'a'"), Pure(1))
         assert "by group" not in str(alone)
+
+
+def test_values_that_an_even_part_of_the_rows_cannot_carry_are_not_known() -> None:
+    """Six groups of 900 rows: each is said only where 150 rows are enough for it, and the note offers counts of bins."""
+    schema = sf.Schema({"cost": sf.integers(0, 999), "ward": sf.categories(*"abcdef", other="f", missing="f")})
+    rows = pyarrow.table({"cost": [row * 7 % 1000 for row in range(900)], "ward": [*"abcdefa"] * 128 + [*"abcd"]})
+    with sf.curate(rows, schema, Pure(99)) as curator:
+        rough = curator.median("cost", by="ward", spend=Pure("3/5"))
+        errors = rough.interval()["rank error"]
+        assert any(150 <= 2 * error < 900 for error in errors), "one group could hold them, six could not"
+        assert list(rough.frame.unknown["cost"]) == [12 * error >= 900 for error in errors]
+        assert rough.frame["cost"][0] is not None, "what was drawn stays in files"
+        (note,) = [note for note in rough.notes if "tell nothing; files" in note]
+        assert "histogram(['ward', 'cost_bins'])" in note
+        (line,) = rough.plot().rows
+        marks = rough.frame.unknown["cost"]
+        assert [dot.value is None for dot in line.dots] == list(marks) == ["not known" in dot.name for dot in line.dots]
+        sharp = curator.median("cost", by="ward", spend=Pure(60))
+        assert not any(sharp.frame.unknown["cost"]) and "not known" not in str(sharp)
+        (line,) = sharp.plot().rows
+        assert [dot.name for dot in line.dots] == [*"abcdef"] and all(dot.value is not None for dot in line.dots)

@@ -216,6 +216,7 @@ def test_few_columns_are_said_to_be_better_made_up():
     assert "write curator.synthesize" in said(4) and "curator.synthesize" not in said(25)
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 @pytest.mark.parametrize("method", ["marginals", "fourier", "tree", "labels"])
 def test_a_printed_synopsis_says_what_its_errors_leave_out_and_shows_no_interval(method) -> None:
     bits = BITS[:500, :5]

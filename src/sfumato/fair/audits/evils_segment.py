@@ -80,7 +80,7 @@ def _lifts(base: float, size: Floats, members: Floats) -> tuple[Floats, Floats]:
 
 
 def _least_lift(case: Case, mask: NDArray[np.bool_]) -> float:
-    """Return the 95% lower confidence bound of one segment's lift (Clopper and Pearson's)."""
+    """Return the 95 % lower confidence bound of one segment's lift (Clopper and Pearson's)."""
     from scipy.special import betaincinv
 
     size, members = int(mask.sum()), int(case.inside[mask].sum())

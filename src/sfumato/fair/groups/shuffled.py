@@ -39,7 +39,7 @@ class ShuffledBias:
 
     def __str__(self) -> str:
         return (
-            f"{self.mean:.4f} on average, 95% below {self.high:.4f}; these groups {self.observed:.4f}, "
+            f"{self.mean:.4f} on average, 95 % below {self.high:.4f}; these groups {self.observed:.4f}, "
             f"p = {self.p_value:.2g} ({self.shuffles} shuffles of {self.people} people)"
         )
 

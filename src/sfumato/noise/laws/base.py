@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, exact, rational_ball, to_text
@@ -86,6 +87,8 @@ class Priced(Law):
     """The ID of its mathematics, in events."""
     word: ClassVar[str]
     """What pages call it: "Laplace" noise."""
+    pure: ClassVar[bool] = False
+    """Whether its price is an epsilon, in l1; it is a bound on Rényi divergences otherwise, in l2."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -103,6 +106,24 @@ class Priced(Law):
     def sum_width(self, draws: int, least: float) -> float:
         """Return a half-width that the sum of so many draws exceeds with probability at most 2·exp(-least)."""
 
+    def spread(self) -> float:
+        """Return about the variance of a draw, from its parameters alone, for what follows released numbers."""
+        return self.deviation() ** 2
+
+    def size(self) -> float:
+        """Return about how far a draw is from zero."""
+        return math.sqrt(2 / math.pi * self.spread())
+
+    def quieter(self, times: int) -> Self:
+        """Return the noise that so many times its price buys, of a law with one parameter by which the price falls.
+
+        >>> from sfumato.noise import DiscreteGaussian
+        >>> DiscreteGaussian(100).quieter(4)
+        DiscreteGaussian(variance=Fraction(25, 1))
+        """
+        (part,) = fields(self)  # type: ignore[arg-type]
+        return replace(self, **{part.name: getattr(self, part.name) / times})  # type: ignore[type-var]
+
     def described(self) -> dict[str, Any]:
         """Return its name and its exact parameters, as events hold them."""
         return {"name": type(self).__name__, **vars(self)}
@@ -111,6 +132,20 @@ class Priced(Law):
         """Return its name and its parameters as text."""
         numbers = {part.name: to_text(getattr(self, part.name)) for part in fields(self)}  # type: ignore[arg-type]
         return {"name": type(self).__name__, **numbers}
+
+
+class OfVariance:
+    """What Gaussian laws share: they are named by a variance, within the range that can be drawn."""
+
+    word: ClassVar[str] = "Gaussian"
+    variance: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variance", variance_in_range(self.variance, "variance"))
+
+    def spread(self) -> float:
+        """Return the variance that it is named by."""
+        return float(self.variance)
 
 
 LAWS: Registry[type[Priced]] = Registry("law of noise", "laws")

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball
-from sfumato.noise.laws.base import HALF_LIFE, Priced, Smooth, variance_in_range
+from sfumato.noise.laws.base import HALF_LIFE, OfVariance, Priced, Smooth
 from sfumato.privacy.calibrate import gaussian_cost
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.sensitivity import Sensitivity
@@ -20,7 +20,7 @@ WIDE = 64**2
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian(Priced, Smooth):
+class DiscreteGaussian(OfVariance, Priced, Smooth):
     """Integers with probability proportional to exp(-j² / (2 variance)): the noise of a concentrated bound.
 
     >>> from sfumato.noise import Noise
@@ -29,12 +29,8 @@ class DiscreteGaussian(Priced, Smooth):
     """
 
     spec: ClassVar[str] = "PDP:C-13"
-    word: ClassVar[str] = "Gaussian"
     variance: Fraction
     symmetric: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", variance_in_range(self.variance, "variance"))
 
     def cost(self, moves: Sensitivity) -> Cost:
         """Return rho = l2²/(2·variance)."""

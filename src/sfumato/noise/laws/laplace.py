@@ -48,6 +48,7 @@ class DiscreteLaplace(Priced, Decaying):
 
     spec: ClassVar[str] = "QR-LAP"
     word: ClassVar[str] = "Laplace"
+    pure: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
 
     scale: Fraction
@@ -58,6 +59,14 @@ class DiscreteLaplace(Priced, Decaying):
     def cost(self, moves: Sensitivity) -> Cost:
         """Return epsilon = l1/scale."""
         return laplace_cost(self.scale, moves)
+
+    def spread(self) -> float:
+        """Return 2·scale²."""
+        return 2 * float(self.scale) ** 2
+
+    def size(self) -> float:
+        """Return the scale."""
+        return float(self.scale)
 
     def deviation(self) -> float:
         """Return the standard deviation of a draw.

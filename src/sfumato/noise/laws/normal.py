@@ -12,7 +12,7 @@ from typing import ClassVar
 from sfumato.errors import ParameterError
 from sfumato.exact import exact, rational_ball
 from sfumato.exact.enclosure import Ball
-from sfumato.noise.laws.base import HALF_LIFE, Law, Priced, Smooth, variance_in_range
+from sfumato.noise.laws.base import HALF_LIFE, Law, OfVariance, Priced, Smooth
 from sfumato.privacy.calibrate import rounded_cost, rounded_spread
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.sensitivity import Sensitivity
@@ -73,7 +73,7 @@ def _unit(variance: Fraction, bits: int) -> Ball:
 
 
 @dataclass(frozen=True)
-class RoundedNormal(Unstretched, Priced, Smooth):
+class RoundedNormal(OfVariance, Unstretched, Priced, Smooth):
     """The nearest integer to a normal number of a public variance: the noise of an approximate bound.
 
     Added to integers it is the rounding of a Gaussian around them, so it costs exactly what that Gaussian costs:
@@ -85,11 +85,7 @@ class RoundedNormal(Unstretched, Priced, Smooth):
     """
 
     spec: ClassVar[str] = "AC-GAUSS"
-    word: ClassVar[str] = "Gaussian"
     variance: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", variance_in_range(self.variance, "variance"))
 
     def cost(self, moves: Sensitivity) -> Cost:
         """Return mu² = l2²/variance, and half of it as rho."""

@@ -41,6 +41,10 @@ class SinhNormal(Rounded, Priced, Smooth):
         """Return copies·tau(a; variance, bend, largest) at every order a."""
         return sinh_cost(self.variance, self.bend, moves)
 
+    def spread(self) -> float:
+        """Return the variance that it is named by."""
+        return float(self.variance)
+
     def deviation(self) -> float:
         """Return about the standard deviation: the half-width that holds 68 % of all draws."""
         with precision(128):

@@ -207,10 +207,17 @@ def error_bound(
     rate: Fraction, rounds: int, people: int, candidates: Candidates, *, pure: bool, pace: float = SAFE_PACE
 ) -> float:
     """Return the proved error of the averaged model; `pace` is step times `together` (PDP-MWEM, repaired bound)."""
-    size = float(rate * max(people, 1))
-    noise = (2 if pure else 1) / size**2
+    learned, variance, shortfall = bound_parts(rate, rounds, candidates, pure=pure, pace=pace)
+    size = max(people, 1)
+    return math.sqrt(variance / size**2 + learned) + shortfall / size
+
+
+def bound_parts(
+    rate: Fraction, rounds: int, candidates: Candidates, *, pure: bool, pace: float = SAFE_PACE
+) -> tuple[float, float, float]:
+    """Return what so many rounds learn, the variance of a measurement and what a choice misses, in counts."""
     learned = 2 * math.log(max(candidates.workload.space.cells, 2)) / (pace * rounds)
-    return math.sqrt(noise + learned) + math.log(max(candidates.size, 2)) / size
+    return learned, (2 if pure else 1) / float(rate) ** 2, math.log(max(candidates.size, 2)) / float(rate)
 
 
 def _added(costs: Any) -> Cost:

@@ -11,12 +11,15 @@ from typing import Any, Literal, TypeVar
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import AccuracyWarning, DomainTooLarge, NotProvable, ParameterError, UnsupportedSpend
 from sfumato.exact import Number, at_least_zero, between_zero_and_one, positive_integer
-from sfumato.papers.partial_dp.attribute_weights import AttributeWeights, error_bound
+from sfumato.exact.search import smallest
+from sfumato.papers.enough_people import fewest, people_from, say_of_rounds
+from sfumato.papers.partial_dp.attribute_weights import AttributeWeights, bound_parts, error_bound
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.choosers import MOST_STATES, states
 from sfumato.papers.query_release.weights.evidence import Fitting
 from sfumato.papers.query_release.weights.methods import options_of, prepared_rounds
 from sfumato.papers.query_release.weights.planning import (
+    ROUNDS_TRIED,
     Amount,
     amounts,
     largest_component,
@@ -67,6 +70,10 @@ class PartialOptions:
         one_of("selection", self.selection, ("auto", "exact", "partition"))
         one_of("step", self.step, ("maxent", "safe", "paper"))
 
+    def rounds_or(self, best: int) -> int:
+        """Return the number of rounds that is asked for, or the best one."""
+        return best if self.rounds == "auto" else positive_integer(self.rounds, "rounds")
+
     def fitting(self, together: int) -> Fitting:
         """Return how the model follows; single steps are averaged, as their bound is about the average."""
         if self.step == "maxent":
@@ -83,8 +90,9 @@ def pdp_mwem(basis: Basis, spend: Bound, workload: Workload, options: Mapping[st
             "Rounds per attribute need one row a person and relation=REPLACE_ONE: an attribute of people who come or "
             "go is no fact that changes; write method='mwem'."
         )
-    mechanism = _partial(gauge.total, gauge.priced(spend), workload, wanted)
-    _say_what_is_proved(mechanism, wanted)
+    asked, bound = _asked(workload, wanted), gauge.priced(spend)
+    mechanism = _partial(gauge.total, asked, bound, wanted)
+    _say_what_is_proved(mechanism, asked, bound, wanted)
     measured = basis.gauge(Rows(mechanism.candidates.workload.columns))
     return prepared_rounds(measured, mechanism, mechanism.model_of)
 
@@ -101,10 +109,10 @@ def people_needed(workload: Workload, spend: Bound, accuracy: Number, options: M
     1453
     """
     wanted = options_of(PartialOptions, {**(options or {}), "step": "safe"})
-    most = float(between_zero_and_one(accuracy, "accuracy"))
+    most, asked = float(between_zero_and_one(accuracy, "accuracy")), _asked(workload, wanted)
 
     def proved(people: int) -> bool:
-        error = _partial(people, spend, workload, wanted).proved_error()
+        error = _partial(people, asked, spend, wanted).proved_error()
         if error is None:
             raise NotProvable(
                 "Nothing is proved with weights of attributes or a partition; leave weights= out, and write "
@@ -119,18 +127,25 @@ def people_needed(workload: Workload, spend: Bound, accuracy: Number, options: M
             "noise; ask for a larger accuracy=, or for more rounds.",
             {"accuracy": accuracy},
         )
-    low, high = 0, 1
-    while not proved(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if proved(middle) else (middle, high)
-    return high
+    return smallest(lambda people: people > 0 and proved(people), start=1)
 
 
-def _say_what_is_proved(mechanism: AttributeWeights, wanted: PartialOptions) -> None:
-    """Warn, from public facts, where somebody asked for the steps of the theorem and it says nothing."""
+def _say_what_is_proved(mechanism: AttributeWeights, asked: _Asked, spend: Bound, wanted: PartialOptions) -> None:
+    """Warn, from public facts, where the theorem says nothing: about the steps that run, or none that could.
+
+    By default the model follows by replay, which the theorem does not cover, so that it is read for the safe steps that
+    the same spend buys; where even these are not covered, by weights or a partition, nothing is said of the default.
+    """
+    people, candidates = mechanism.people, asked.candidates
     if wanted.step == "maxent":
+        if asked.covered:
+            ways = [(way, wanted.rounds_or(way.best(people, candidates))) for way in asked.ways(spend)]
+            say_of_rounds(
+                min(way.error(rounds, people, candidates) for way, rounds in ways),
+                lambda: fewest(way.needed(wanted, candidates) for way, _ in ways),
+                people,
+                "Write method='auto', or spend more.",
+            )
         return
     error = mechanism.proved_error()
     if error is None:
@@ -149,11 +164,34 @@ def _say_what_is_proved(mechanism: AttributeWeights, wanted: PartialOptions) -> 
     warnings.warn(said + " The promise holds all the same.", AccuracyWarning, stacklevel=3)
 
 
-def _partial(people: int, spend: Bound, workload: Workload, wanted: PartialOptions) -> AttributeWeights:
+@dataclass(frozen=True)
+class _Asked:
+    """What a workload and options ask for, whatever is spent on it: its queries, and how a round chooses.
+
+    `shares` are the weights of the attributes, `together` how many queries without a common one a round measures, and
+    `exact` says that they are chosen exactly, and not in the parts of a partition.
+    """
+
+    candidates: Candidates
+    shares: Mapping[str, Fraction]
+    together: int
+    exact: bool
+
+    @property
+    def covered(self) -> bool:
+        """Whether the theorem speaks of such rounds: exact choices, and one weight for all attributes."""
+        return self.exact and len({share for share in self.shares.values() if share}) == 1
+
+    def ways(self, spend: Bound) -> list[_Rates]:
+        """Return what a spend buys in each currency it can be used as."""
+        changed = 1 if spend.unit == "attribute" else self.together
+        return [_Rates(amount, changed, self.exact) for amount in amounts(spend)]
+
+
+def _asked(workload: Workload, wanted: PartialOptions) -> _Asked:
     shares = _shares(workload, wanted.weights)
     names = [name for name, share in shares.items() if share > 0]
     seen = _allowed(workload, frozenset(names))
-    candidates = Candidates(seen)
     widest = max(len(seen.space.reads(block.columns)) for block in seen.blocks)
     together = _together(wanted, len(names), max(widest, 1))
     exact = wanted.selection == "exact" or (wanted.selection == "auto" and states(len(names), together) <= MOST_STATES)
@@ -163,25 +201,29 @@ def _partial(people: int, spend: Bound, workload: Workload, wanted: PartialOptio
             "selection='partition', which needs none.",
             method="selection='partition'",
         )
+    return _Asked(Candidates(seen), shares, together, exact)
+
+
+def _partial(people: int, asked: _Asked, spend: Bound, wanted: PartialOptions) -> AttributeWeights:
+    candidates, together = asked.candidates, asked.together
     plans = []
-    for amount in amounts(spend):
-        rates = _Rates(amount, 1 if spend.unit == "attribute" else together, exact)
-        rounds = positive_integer(wanted.rounds, "rounds") if wanted.rounds != "auto" else None
-        count = rounds or rates.best(people, candidates)
-        if rounds is None and wanted.step == "maxent":
-            count = min(count, -(-REPLAYED * len(names) // together))
+    for rates in asked.ways(spend):
+        count = wanted.rounds_or(rates.best(people, candidates))
+        if wanted.rounds == "auto" and wanted.step == "maxent":
+            measured = sum(share > 0 for share in asked.shares.values())
+            count = min(count, -(-REPLAYED * measured // together))
         plan = AttributeWeights(
             candidates=candidates,
             people=people,
             rounds=count,
-            rates=tuple(sorted((name, rates.of(count) * share) for name, share in shares.items())),
+            rates=tuple(sorted((name, rates.of(count) * share) for name, share in asked.shares.items())),
             together=together,
-            partition=not exact,
-            pure=amount.pure,
+            partition=not asked.exact,
+            pure=rates.amount.pure,
             fitting=wanted.fitting(together),
             max_cells=largest_component(candidates, wanted.max_cells),
         )
-        plans.append((error_bound(rates.of(count), count, people, candidates, pure=amount.pure), plan))
+        plans.append((rates.error(count, people, candidates), plan))
     return min(plans, key=lambda found: found[0])[1]
 
 
@@ -241,6 +283,12 @@ class _Rates:
     def error(self, rounds: int, people: int, candidates: Candidates) -> float:
         """Return the proved error of so many rounds."""
         return error_bound(self.of(rounds), rounds, people, candidates, pure=self.amount.pure)
+
+    def needed(self, wanted: PartialOptions, candidates: Candidates) -> int | None:
+        """Return from how many people on the proved error of safe steps is below 1."""
+        tried = ROUNDS_TRIED if wanted.rounds == "auto" else (wanted.rounds,)
+        parts = (bound_parts(self.of(rounds), rounds, candidates, pure=self.amount.pure) for rounds in tried)
+        return fewest(people_from(*found) for found in parts)
 
 
 METHODS.add("pdp-mwem", pdp_mwem)

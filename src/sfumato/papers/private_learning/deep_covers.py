@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
-from sfumato.papers.private_learning.enough_people import said_of_promise
+from sfumato.papers.enough_people import said_of_promise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Relation, attributes
 from sfumato.select.exponential_choice import Exponential
 from sfumato.select.fit import needs_delta, settle

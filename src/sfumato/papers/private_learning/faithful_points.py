@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.exact.search import halved
 from sfumato.learn.sampling import smallest
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
-from sfumato.papers.private_learning.enough_people import named_from, said_before
+from sfumato.papers.enough_people import named_from, said_before
 from sfumato.privacy import Approximate, Bound, Cost, Loss
 from sfumato.select.heavy_cell import Choosing, choosing
 
@@ -93,15 +94,12 @@ def san_points(spend: Bound, accuracy: Number, *, people: int, failure: Number =
     if not isinstance(spend, Approximate) or spend.epsilon == 0:
         raise UnsupportedSpend(f"Choosing keys needs a delta, and {spend!r} has none; write Approximate(1, 1e-6).")
     rounds = positive_integer(math.ceil(2 / between_zero_and_one(accuracy, "accuracy")), "rounds")
-    best = _rounds(spend, rounds, spend.epsilon / (2 * rounds))
-    low, high = Fraction(1), Fraction(rounds)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        found = _rounds(spend, rounds, middle * spend.epsilon / (2 * rounds))
-        if found.loss().within(spend):
-            best, low = found, middle
-        else:
-            high = middle
+
+    def made(parts: Fraction) -> SanPoints:
+        return _rounds(spend, rounds, parts * spend.epsilon / (2 * rounds))
+
+    fits, _ = halved(Fraction(1), Fraction(rounds), lambda parts: not made(parts).loss().within(spend), HALVINGS)
+    best = made(fits)
     said_before(
         best.needed(accuracy, failure),
         positive_integer(people, "people"),

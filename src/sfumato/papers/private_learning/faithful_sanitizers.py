@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.exact.search import halved
 from sfumato.learn.sampling import smallest
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
-from sfumato.papers.private_learning.enough_people import named_from, said_before
-from sfumato.papers.query_release.geometry.small_databases import MOST_DATABASES, SmallDatabases, small_databases
+from sfumato.papers.enough_people import named_from, said_before
+from sfumato.papers.query_release.geometry.small_databases import MOST_DATABASES, SmallDatabases, databases_for
 from sfumato.privacy import Approximate, Bound, Cost, Loss, Pure
 from sfumato.privacy.parallel import worst_of
 from sfumato.questions.distribution.codes import Coded
@@ -166,8 +167,8 @@ def san_thresholds(
     calls = math.ceil(77 / near)
     heavy = max(1, math.floor(near * positive_integer(people, "people") / 32))
 
-    def made(epsilon: Fraction) -> SanThresholds:
-        part = epsilon.limit_denominator(2**20)
+    def made(parts: Fraction) -> SanThresholds:
+        part = (parts * spend.epsilon / (4 * calls)).limit_denominator(2**20)
         leaky = Approximate(part, spend.delta / (2 * calls))  # half of delta goes to the choices
         return SanThresholds(
             first=first,
@@ -180,15 +181,8 @@ def san_thresholds(
             scale=1 / part,
         )
 
-    best = made(spend.epsilon / (4 * calls))
-    low, high = Fraction(1), Fraction(calls)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        found = made(middle * spend.epsilon / (4 * calls))
-        if found.loss().within(spend):
-            best, low = found, middle
-        else:
-            high = middle
+    fits, _ = halved(Fraction(1), Fraction(calls), lambda parts: not made(parts).loss().within(spend), HALVINGS)
+    best = made(fits)
     said_before(best.needed(near, failure), people, near, "Distribution(column)")
     return best
 
@@ -215,7 +209,7 @@ def small_quantiles(
             "Distribution(column)",
         )
     rows = [[int(code < cut) for code in range(cells)] for cut in range(1, cells)]
-    made = small_databases(rows, spend, people=people, size=wanted)
+    made = databases_for(rows, spend, people=people, size=wanted)
     missed = float(between_zero_and_one(failure, "failure"))
     lost = math.log(candidates / missed) / float(made.rate * wanted)
     said_before(math.ceil(lost / float(near - Fraction(1, 2 * wanted))), people, near, "Distribution(column)")

@@ -15,7 +15,7 @@ from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteGaussian, Noise, Priced
 from sfumato.noise.laws.base import SMALLEST_SCALE
 from sfumato.noise.laws.chosen import law_of
-from sfumato.papers.private_learning.enough_people import said_of_promise
+from sfumato.papers.enough_people import said_of_promise
 from sfumato.privacy import EVERYTHING, Attributes, Bound, Concentrated, Everything, Loss, Truncated, attributes
 from sfumato.privacy.calibrate import choose
 from sfumato.privacy.sensitivity import sensitivity

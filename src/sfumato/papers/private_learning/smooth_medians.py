@@ -15,6 +15,7 @@ from sfumato.exact import INFINITY, positive_integer
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.noise.laws import PrivateNormal
+from sfumato.papers.enough_people import say_of_few
 from sfumato.privacy import REPLACE_ONE, Bound, Cost, Loss, Truncated
 from sfumato.privacy.smooth import SmoothCurve
 from sfumato.questions.distribution.codes import Coded
@@ -67,6 +68,20 @@ class SmoothMedian(Mechanism):
         return min(max(around[len(around) // 2] + drawn, self.first), self.last)
 
     @property
+    def people_needed(self) -> int:
+        """From how many people on the noise follows the people around the median alone, whatever the range.
+
+        The ends of the range are seen when half of the people change, which then weighs less than the narrowest width.
+        """
+        return 2 * math.ceil(math.log(max(self.last - self.first, 1)) / -math.log(self.decay)) + 1
+
+    @property
+    def narrowest(self) -> float:
+        """The smallest deviation of the noise, whatever the data: half of the range, seen when half of them change."""
+        floor = float(self.decay) ** (self.people // 2) * (self.last - self.first) / 2
+        return math.sqrt(self.variance) * max(float(NARROWEST), floor)
+
+    @property
     def reach(self) -> int:
         """How many changed people matter: beyond them decay^k times the whole range is below the narrowest width."""
         wanted = math.log(max(self.last - self.first, 1)) / -math.log(self.decay)
@@ -95,6 +110,9 @@ class SmoothMedian(Mechanism):
 def smooth_median(spend: Bound, first: int, last: int, *, people: int) -> SmoothMedian:
     """Return the smoothed median for a Truncated spend, over whole numbers from first to last.
 
+    It is private for any number of people; below `SmoothMedian.people_needed` it warns, from these numbers alone, how
+    wide the noise is at least.
+
     >>> median = smooth_median(Truncated("0.1", 4), 0, 2**40, people=1001)
     >>> values = np.arange(1001) + 2**39
     >>> bool(abs(median((values, np.ones(1001, dtype=np.int64)), Noise(insecure_seed=1)) - values[500]) < 500)
@@ -111,16 +129,21 @@ def smooth_median(spend: Bound, first: int, last: int, *, people: int) -> Smooth
     highest = -math.log1p(-1 / float(bound.omega)) / 2
     fall = min(math.sqrt(bound.rho) / 2, 0.9 * highest)
     decay, variance = _least(bound, fall)
-    return settle(
-        SmoothMedian(
-            first=first,
-            last=last,
-            people=positive_integer(people, "people"),
-            variance=variance,
-            decay=decay,
-        ),
-        bound,
+    median = SmoothMedian(
+        first=first,
+        last=last,
+        people=positive_integer(people, "people"),
+        variance=variance,
+        decay=decay,
     )
+    say_of_few(
+        "Noise that follows the people around the median alone, whatever the range,",
+        median.people_needed,
+        median.people,
+        "Write a narrower range, spend more, or ask for Quantiles, which needs far fewer people.",
+        f"its deviation is at least {median.narrowest:.2g} beside a range of {last - first:,}, whatever the data",
+    )
+    return settle(median, bound)
 
 
 def _least(bound: Truncated, fall: float) -> tuple[Fraction, Fraction]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from sfumato.answer import Released
 from sfumato.ask.expected import Expected, expected_of_totals
+from sfumato.ask.phrases import EXAMPLES, Phrase, after_of, names, one_column, parts
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where, as_columns
 from sfumato.errors import AccuracyWarning, ParameterError, UnsupportedSpend
 from sfumato.privacy import Approximate, Bound, Pure
 from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW, Predicate
+from sfumato.table.schema import Schema
 from sfumato.table.statistics import COUNT
 from sfumato.table.where import read_where
 from sfumato.totals.aggregates import (
@@ -55,6 +57,7 @@ class GroupBy(Question):
     """
 
     kind: ClassVar[str] = "GroupBy"
+    typed: ClassVar[tuple[str, ...]] = ("count", "sum", "mean", "variance")
     by: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
     where: Where
@@ -73,6 +76,17 @@ class GroupBy(Question):
         object.__setattr__(self, "aggregates", tuple(replace(one, where=None) for one in listed))
         object.__setattr__(self, "where", where)
         object.__setattr__(self, "keys", _checked(keys))
+
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Read one number or several, for all rows or by group."""
+        phrase.only("by", "found privately", "where")
+        aggregates = _named_by(phrase.words)
+        if phrase.by:
+            return cls(phrase.by, tuple(aggregates), phrase.where, _keys_of(phrase))
+        if len(aggregates) != 1 or phrase.private:
+            raise ParameterError("Several numbers, or groups that are found, need groups to be in; add 'by COLUMN'.")
+        return replace(aggregates[0], where=phrase.where)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare all totals over all cells, or over those that are found."""
@@ -118,6 +132,7 @@ class Histogram(Question):
     """
 
     kind: ClassVar[str] = "Histogram"
+    typed: ClassVar[tuple[str, ...]] = ("histogram",)
     columns: tuple[str, ...]
     where: Where
     keys: Keys
@@ -128,6 +143,13 @@ class Histogram(Question):
         object.__setattr__(self, "columns", as_columns(columns))
         object.__setattr__(self, "where", where)
         object.__setattr__(self, "keys", _checked(keys))
+
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Read the columns."""
+        _no_bins(phrase)
+        phrase.without_groups().only("found privately", "where")
+        return cls(phrase.columns, phrase.where, _keys_of(phrase))
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare counts of all cells, or of those that are found; warn if most cells will hold noise alone."""
@@ -227,7 +249,8 @@ def _aggregate(given: Any) -> Aggregate:
         raise ParameterError(f"{given!r} needs a column; write '{word.lower()} of age', or {made.kind}('age').")
     if word.lower() in _ALONE and column:
         raise ParameterError(
-            f"A count by group is one of rows; write 'count', with where='{column} IS NOT NULL' for those that have it."
+            f"A count by group is one of rows and of no column; write ['mean of {column}', 'count'], say, and "
+            f"where='{column} IS NOT NULL' for the rows that have it."
         )
     if word.lower() in _ALONE:
         return Count()
@@ -249,3 +272,38 @@ def _checked(keys: Keys) -> Keys:
     if keys not in ("schema", "private"):
         raise ParameterError(f"keys must be 'schema' or 'private', and {keys!r} is neither.")
     return keys
+
+
+def _keys_of(phrase: Phrase) -> Keys:
+    return "private" if phrase.private else "schema"
+
+
+def _named_by(words: Sequence[str]) -> list[Aggregate]:
+    """Return the numbers that words ask for, without their condition."""
+    kinds: dict[str, Callable[[str], Aggregate]] = {"sum": Sum, "mean": Mean, "variance": Variance}
+    found: list[Aggregate] = []
+    for part in parts(words):
+        kind = part[0].lower() if part else ""
+        if kind == "count" and len(part) == 1:
+            found.append(Count())
+        elif kind in kinds:
+            found.append(kinds[kind](one_column(names(after_of(part[1:])), kind)))
+        elif kind == "count" and part[1].lower() == "distinct":
+            raise ParameterError(
+                "Different people are counted by 'people', with a condition 'people where age > 40', by group 'people "
+                "by sex'; different values of a column are those of 'histogram of sex'."
+            )
+        else:
+            raise ParameterError(f"{' '.join(part)!r} is no number to ask for; write {EXAMPLES}.")
+    return found
+
+
+def _no_bins(phrase: Phrase) -> None:
+    """Say where bins are written, to somebody who writes them behind a question."""
+    if phrase.method != "bins" and not any(word.lower().startswith(("bins=", "bins(")) for word in phrase.words):
+        return
+    (name, *_) = [word.strip('"') for word in phrase.rest] or ["age"]
+    raise ParameterError(
+        f'Bins stand in the schema, not behind a question; add [columns.{name}_bins] with the lines type = "bins", '
+        f"of = \"{name}\" and step = 10 to it, which its ledger takes, too, and ask for 'histogram of {name}_bins'."
+    )

@@ -9,11 +9,14 @@ from typing import Any, ClassVar
 
 from sfumato.answer import NoisyPart, Released
 from sfumato.ask.expected import Expected, expected_of_totals
+from sfumato.ask.phrases import Phrase
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import Question, Where, as_columns, flat
+from sfumato.errors import ParameterError
 from sfumato.privacy import Bound
 from sfumato.table import measure
 from sfumato.table.gauge import Basis
+from sfumato.table.schema import Schema
 from sfumato.table.where import read_where
 from sfumato.totals.aggregates import Count
 from sfumato.totals.noisy import Moves, noisy_total
@@ -29,12 +32,22 @@ class People(Question):
     """
 
     kind: ClassVar[str] = "People"
+    title: ClassVar[str] = "Number of people"
+    typed: ClassVar[tuple[str, ...]] = ("people",)
     by: tuple[str, ...]
     where: Where
 
     def __init__(self, where: Where = None, by: str | Sequence[str] = ()) -> None:
         object.__setattr__(self, "by", as_columns(by))
         object.__setattr__(self, "where", where)
+
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Read a condition and groups: nothing else is said of people."""
+        if len(phrase.words) > 1 or phrase.private:
+            raise ParameterError("people counts different people; write people where CONDITION, or people by COLUMN.")
+        phrase.only("by", "where")
+        return cls(phrase.where, phrase.by)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare noise for the number of people, or for all numbers by group together."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.answer import ErrorUnit, Released
 from sfumato.ask.expected import Expected
+from sfumato.ask.phrases import Phrase
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
 from sfumato.errors import AccuracyWarning, ParameterError
@@ -18,6 +20,7 @@ from sfumato.questions.distribution.choice import METHODS, choose_option
 from sfumato.questions.distribution.facts import DistributionFacts
 from sfumato.questions.distribution.value import DistributionEstimate
 from sfumato.table.gauge import Basis
+from sfumato.table.schema import Schema
 from sfumato.table.where import read_where
 from sfumato.words import one_of
 
@@ -33,6 +36,8 @@ class Distribution(Question):
     """
 
     kind: ClassVar[str] = "Distribution"
+    typed: ClassVar[tuple[str, ...]] = ("distribution",)
+    shapes: ClassVar[Mapping[str, str]] = {"distribution.Cells": "sfumato.questions.distribution.medians"}
     error_unit: ClassVar[ErrorUnit] = "rank"
     column: str
     where: Where
@@ -45,6 +50,12 @@ class Distribution(Question):
         object.__setattr__(self, "column", column)
         object.__setattr__(self, "where", where)
         object.__setattr__(self, "method", method)
+
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Read the column and the method."""
+        phrase.without_groups().only("with", "where")
+        return cls(phrase.column, phrase.where, phrase.method_alone())
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the method with the smallest predicted error, or the one asked for."""

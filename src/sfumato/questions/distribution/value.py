@@ -66,7 +66,7 @@ class DistributionEstimate(Viewed):
             return domain_from_json(made["domain"])
         rule = column_from_json(made["domain"])
         assert isinstance(rule, Derivation)
-        return rule.on(domain_from_json(made["base"]))
+        return rule.as_stored(domain_from_json(made["base"]))
 
     @cached_property
     def _bands(self) -> dict[Fraction, Band]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato.answer import Frame, Released
 from sfumato.ask.expected import Expected, typical_release
+from sfumato.ask.phrases import Phrase
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where, as_columns
 from sfumato.domain import nearest
@@ -21,7 +22,6 @@ from sfumato.fair.audits.group_counts import UNKNOWN, Group, GroupCounts, Tallie
 from sfumato.fair.audits.group_report import GroupReport
 from sfumato.fair.audits.rates import CellNoise, Share
 from sfumato.fair.grid import Floats
-from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import Bound
 from sfumato.show.views import readable
 from sfumato.table.gauge import Basis
@@ -63,6 +63,8 @@ class GroupAudit(Question):
     """
 
     kind: ClassVar[str] = "GroupAudit"
+    title: ClassVar[str] = "Fairness audit"
+    typed: ClassVar[tuple[str, ...]] = ("audit",)
     covers: ClassVar[str] = "privacy noise and the luck of who is in the table"
     decision: str
     protected: tuple[str, ...]
@@ -101,6 +103,21 @@ class GroupAudit(Question):
     def keys(self) -> tuple[str, ...]:
         """The columns of the table that is released."""
         return (*self.protected, self.decision, *(() if self.label is None else (self.label,)))
+
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Read the decision and the protected columns; the label and the good values stand behind `with`."""
+        phrase.only("by", "with", "where")
+        known = ("label", "favourable", "deserving", "intersections")
+        if phrase.method is not None or not phrase.by:
+            raise ParameterError(
+                "An audit is of decisions by protected columns; write 'audit of hired by sex, race with "
+                "favourable=yes'."
+            )
+        for name in phrase.options:
+            if name not in known:
+                raise ParameterError(f"An audit has no {name!r}; {nearest(name, known)}")
+        return cls(phrase.column, phrase.by, where=phrase.where, **phrase.options)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the counts of all cells."""
@@ -176,7 +193,7 @@ class GroupAudit(Question):
         levels = [list(dict.fromkeys(cell[place] for cell in released.cells)) for place in range(len(self.keys))]
         counts = np.array([float(value) for value in part.values()]).reshape([len(found) for found in levels])
         variance = 0.0 if part.law is None else (part.law.deviation() * float(part.unit)) ** 2
-        noise = CellNoise(variance, isinstance(part.law, DiscreteLaplace), int(released.facts.get(ROWS, 1)))
+        noise = CellNoise(variance, part.law is not None and part.law.pure, int(released.facts.get(ROWS, 1)))
         table = _Table(dict(zip(self.keys, levels, strict=True)), counts, self)
         groups = [
             table.group(columns, place)

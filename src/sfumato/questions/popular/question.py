@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from sfumato.answer import Frame, Released, half_width
 from sfumato.ask.expected import USUAL, Expected
+from sfumato.ask.phrases import Phrase
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, as_columns
 from sfumato.errors import AccuracyWarning, ParameterError
@@ -19,6 +20,7 @@ from sfumato.privacy import Approximate, Bound
 from sfumato.questions.popular.value import SuccinctHistogram
 from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW
+from sfumato.table.schema import Schema
 from sfumato.totals.aggregates import Count
 from sfumato.totals.column_tree.choice import CONFIDENCE, plan_cells, plan_pure, plan_tree, with_people
 from sfumato.totals.column_tree.histogram import PopularCounts
@@ -42,6 +44,8 @@ class Popular(Question):
     """
 
     kind: ClassVar[str] = "Popular"
+    title: ClassVar[str] = "Popular values"
+    typed: ClassVar[tuple[str, ...]] = ("popular",)
     stored: ClassVar[Mapping[str, str]] = {"method": "engine"}
     columns: tuple[str, ...]
     smallest: int | None
@@ -56,6 +60,12 @@ class Popular(Question):
         object.__setattr__(self, "columns", as_columns(columns))
         object.__setattr__(self, "smallest", smallest)
         object.__setattr__(self, "method", method)
+
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Read the columns, the method and how rare a record may be."""
+        phrase.only("with")
+        return cls(phrase.columns, phrase.options.get("smallest"), phrase.method_alone("smallest"))
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the method asked for, or the best one; warn if no record can be frequent enough."""

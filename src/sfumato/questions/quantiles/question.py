@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +13,7 @@ import numpy as np
 
 from sfumato.answer import ErrorUnit, Frame, NoisyPart, Released, one_sided_width
 from sfumato.ask.expected import Expected
+from sfumato.ask.phrases import Phrase, after_of, leading_numbers, names
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
 from sfumato.domain import Categories, Domain, Text
@@ -37,12 +39,15 @@ from sfumato.questions.quantiles.values import between, public_ends
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Codes, Ordered
 from sfumato.table.predicate import EVERY_ROW
+from sfumato.table.schema import Schema
 from sfumato.table.where import read_where
 from sfumato.totals.rank_error import MeasuredCuts, divided, is_measured, measured, share_of_error, stated_error
 
 LARGEST_DENOMINATOR = 10**6
 USUAL = Fraction(95, 100)
 MOST_ROWS = "public rows"
+
+_PER_CENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
 
 
 @dataclass(frozen=True, init=False)
@@ -55,6 +60,7 @@ class Quantiles(Question):
     """
 
     kind: ClassVar[str] = "Quantiles"
+    typed: ClassVar[tuple[str, ...]] = ("median", "quantiles")
     error_unit: ClassVar[ErrorUnit] = "rank"
     later: ClassVar[Mapping[str, Any]] = {"measured": True}
     column: str
@@ -85,6 +91,18 @@ class Quantiles(Question):
         if not isinstance(measured, bool):
             raise ParameterError("measured= says whether the rank error is measured; write True or False.")
         object.__setattr__(self, "measured", measured)
+
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Read the probabilities before the column; without any, the quartiles are meant."""
+        phrase.only("with", "where")
+        numbers, rest = leading_numbers(phrase.words[1:])
+        if rest and (cent := _PER_CENT.fullmatch(rest[0])):
+            part = f"{float(cent[1]) / 100:g}"
+            raise ParameterError(f"Quantiles are of parts of the rows; write {part} in place of {rest[0]}.")
+        chances = ["0.5"] if phrase.kind == "median" else numbers or ["0.25", "0.5", "0.75"]
+        method: Any = phrase.method_alone()
+        return cls(phrase.one(names(after_of(rest))), tuple(chances), phrase.where, method)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Choose how to draw the quantiles from what is public."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from sfumato.answer import Frame, NoisyPart, Released
+from sfumato.ask.phrases import Phrase, after_of, leading_numbers, names
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.errors import ParameterError, SchemaError
@@ -63,6 +64,8 @@ class Queries(Question):
     """
 
     kind: ClassVar[str] = "Queries"
+    title: ClassVar[str] = "Answers to many queries"
+    typed: ClassVar[tuple[str, ...]] = ("tables", "conjunctions", "parities", "prefixes", "ranges")
     stored: ClassVar[Mapping[str, str]] = {"Queries": "Answers", "method": "projection"}
     workload: Workload
     method: str
@@ -90,6 +93,12 @@ class Queries(Question):
                 "curator.schema."
             )
         return self
+
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Read which queries, over how many columns at a time."""
+        phrase.only("with")
+        return cls(_workload_of(phrase, schema), phrase.method_alone())
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare one noise for all queries, or contrasts of all tables, and the projection as what happens then."""
@@ -187,3 +196,20 @@ def _projected(released: Released, noisy: tuple[Any, ...], units: list[float]) -
     answers = tuple(part * unit for part, unit in zip(np.split(joined, ends), units, strict=True))
     gap = made.get("gap")
     return Projected(answers, str(made["projection"]), None if gap is None else float(gap))
+
+
+def _workload_of(phrase: Phrase, schema: Schema) -> Workload:
+    from sfumato.workload import builders
+
+    widths, rest = leading_numbers(phrase.words[1:])
+    columns = names(after_of(rest)) if after_of(rest) else None
+    if phrase.kind in ("prefixes", "ranges"):
+        if columns is None or widths:
+            raise ParameterError(f"{phrase.kind} are of columns; write for example '{phrase.kind} of age'.")
+        return builders.prefixes(schema, columns) if phrase.kind == "prefixes" else builders.ranges(schema, columns)
+    if len(widths) != 1 or not widths[0].isdecimal():
+        raise ParameterError(
+            f"{phrase.kind} need to know how many columns at a time; write for example '{phrase.kind} 2 of age, sex'."
+        )
+    kinds = {"tables": builders.marginals, "conjunctions": builders.conjunctions, "parities": builders.parities}
+    return kinds[phrase.kind](schema, int(widths[0]), columns)

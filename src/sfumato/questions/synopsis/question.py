@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from sfumato.answer import Released
+from sfumato.ask.phrases import Phrase
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.privacy import Bound
@@ -38,6 +39,11 @@ class Synopsize(Question):
     """
 
     kind: ClassVar[str] = "Synopsize"
+    title: ClassVar[str] = "Synopsis"
+    typed: ClassVar[tuple[str, ...]] = ("synopsis",)
+    shapes: ClassVar[Mapping[str, str]] = {"synopsis.Rows": "sfumato.questions.synopsis.binary"}
+    tabular: ClassVar[bool] = False
+    pictured: ClassVar[bool] = False
     method: str = "auto"
     columns: tuple[str, ...] | None = None
     options: tuple[tuple[str, Any], ...] = field(default=())
@@ -59,6 +65,16 @@ class Synopsize(Question):
         """Refuse options that the method does not take; columns are checked when it is prepared."""
         method_of(self.method, dict(self.options))
         return self
+
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Read the method with its options, and the columns."""
+        phrase.only("with")
+        return cls(phrase.method or "auto", phrase.columns or None, phrase.options)
+
+    def named_columns(self) -> list[str]:
+        """Return none: it is of yes-or-no facts, such as age>=65, which it reads itself."""
+        return []
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the sums and their noise; the sketch is what happens afterwards."""

@@ -25,6 +25,7 @@ from sfumato.questions.synthesis.building import Groups, SynthesisFacts, stack_o
 from sfumato.questions.synthesis.cuts import Cutting, occupied, sums_of
 from sfumato.questions.synthesis.design import pair_noise
 from sfumato.questions.synthesis.standing import cleaned
+from sfumato.show.views import key_text
 from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.space import Space
 
@@ -211,6 +212,24 @@ def refined(
         for name, held in bins.items()
     }
     return Refined(space, model.total, model, bins, inside)
+
+
+def cut_off(space: Space, grids: Mapping[str, ColumnBins], tables: Mapping[str, tuple[Any, float]]) -> list[str]:
+    """Say at which ends of which columns noise was all that was measured, so that made-up rows have hardly any."""
+    found = []
+    for name, (table, variance) in tables.items():
+        grid, domain = grids[name], space.domains[space.places([name])[0]]
+        counts, deviations = sums_of(grid, table, variance)
+        values = len(grid.starts) - int(domain.may_be_missing)
+        first, end = occupied(counts[:values], deviations)
+        ends = [f"below {key_text(domain.decode(domain.first + grid.starts[first]))}"] if first else []
+        ends += [f"from {key_text(domain.decode(domain.first + grid.starts[end]))} up"] if end < values else []
+        if ends:
+            found.append(
+                f"Of {name!r} {' and '.join(ends)} noise is all that was measured: made-up rows have hardly any there, "
+                "so a thin tail of the data is cut off, and the mean of the rows may lie on the near side of it."
+            )
+    return found
 
 
 def _inside(held: ColumnBins, grid: ColumnBins, table: Any, variance: float, values: int) -> Any:

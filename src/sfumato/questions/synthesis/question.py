@@ -11,6 +11,7 @@ from math import prod
 from typing import Any, ClassVar, NamedTuple, Self
 
 from sfumato.answer import ErrorUnit, NoisyPart, Released
+from sfumato.ask.phrases import Phrase
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import Question, as_columns
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
@@ -20,14 +21,14 @@ from sfumato.privacy import Bound
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.building import SynthesisFacts
 from sfumato.questions.synthesis.check import CheckedTables, compared
-from sfumato.questions.synthesis.coarse import bins_of, cutting_of, finer_space, inside_tables, parted, refined
+from sfumato.questions.synthesis.coarse import bins_of, cut_off, cutting_of, finer_space, inside_tables, parted, refined
 from sfumato.questions.synthesis.cuts import CutTables
 from sfumato.questions.synthesis.design import Lists, design
 from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_error
 from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.kept import not_kept
 from sfumato.questions.synthesis.methods import METHODS
-from sfumato.questions.synthesis.repeated import require_one_of_each
+from sfumato.questions.synthesis.repeated import one_of_each, require_one_of_each
 from sfumato.questions.synthesis.stated import distances_of, stated_error, stated_interval, stated_notes
 from sfumato.show.progress import watched
 from sfumato.table.gauge import Basis
@@ -41,6 +42,12 @@ from sfumato.workload.workload import Workload
 
 MOST_CODES = 2048
 """All codes of all columns together: half of their square is how many numbers are released; wide ones are binned."""
+
+
+TOO_FEW = (
+    "People are too few for tables of two columns at this spend: each column is measured alone, and the rows will "
+    "treat all of them as unrelated; spend more, or ask for fewer columns or coarser bins."
+)
 
 
 @dataclass(frozen=True, init=False)
@@ -63,6 +70,8 @@ class Synthesize(Question):
     """
 
     kind: ClassVar[str] = "Synthesize"
+    title: ClassVar[str] = "Synthetic data"
+    typed: ClassVar[tuple[str, ...]] = ("synthesize",)
     error_unit: ClassVar[ErrorUnit] = "total variation"
     unforeseen: ClassVar[str] = (
         "How wrong made-up rows will be is known only after paying, because it depends on how columns hang together in "
@@ -110,6 +119,15 @@ class Synthesize(Question):
             raise ParameterError("measured= says whether the model's error is measured; write True or False.")
         object.__setattr__(self, "measured", measured)
 
+    def not_foreseen(self, prepared: Prepared) -> str:
+        """Say how a model will be wrong where no table of two columns can be measured: that is public."""
+        mechanism = prepared.mechanism
+        first = mechanism.mechanisms[0] if isinstance(mechanism, Several) else mechanism
+        release: Any = first.release if isinstance(first, CheckedTables) else first
+        looks = release.looks() if hasattr(release, "looks") else ()
+        alone = bool(looks) and max(map(len, looks)) < 2 <= len({place for one in looks for place in one})
+        return f"{TOO_FEW} {self.unforeseen}" if alone else self.unforeseen
+
     def canonical(self, schema: Schema) -> Self:
         """Refuse columns or a workload that the schema does not have."""
         if self.workload is not None:
@@ -125,6 +143,14 @@ class Synthesize(Question):
     def check_new(self, schema: Schema) -> None:
         """Refuse a column beside its own bins; answers of earlier versions about both are still read."""
         require_one_of_each(schema, self._names(schema))
+
+    @classmethod
+    def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
+        """Read the columns, and the method with its options; of a column and its bins one is meant."""
+        phrase.only("with")
+        left = tuple(one_of_each(schema, schema.names))
+        columns = phrase.columns or (None if left == schema.names else left)
+        return cls(None, columns, phrase.method or "auto", phrase.options)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the measurements; the fit is what happens afterwards."""
@@ -171,7 +197,7 @@ class Synthesize(Question):
             tables = {name: (raw[1][at], inside.parts[at].variance()) for at, name in enumerate(wide)}
             whole = refined(found.model, space, held, grids, tables)
             made = {"schema": basis.schema.to_json(), "model": whole.to_json(), **found.stated}
-            notes = [*found.notes, *_notes(held), *beside.notes]
+            notes = [*found.notes, *_notes(held), *cut_off(space, grids, tables), *beside.notes]
             return Released(tuple(measured), made={**made, **beside.made(), "notes": notes})
 
         gauge, arrange = binned(facts.gauge, read, finer, grids, sorted(mechanism.looks()))
@@ -234,7 +260,7 @@ class Synthesize(Question):
 
     def value(self, released: Released) -> Model:
         """Return the model; the same one however often it is read."""
-        return model_from_json(released.made["model"], Schema.from_json(released.made["schema"]))
+        return model_from_json(released.made["model"], Schema.as_stored(released.made["schema"]))
 
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return that no error is known, where none is."""

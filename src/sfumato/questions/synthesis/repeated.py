@@ -28,15 +28,27 @@ def require_one_of_each(schema: Schema, names: Sequence[str]) -> None:
     found = _repeated(schema, names)
     if found is None:
         return
-    left, dropped = list(names), []
-    while (further := _repeated(schema, left)) is not None:
-        left.remove(further.dropped)
-        dropped.append(repr(further.dropped))
+    left = one_of_each(schema, names)
+    dropped = [repr(name) for name in names if name not in left]
     first, second = found.both
     raise SchemaError(
         f"{first!r} and {second!r} show the same attribute: a model of both pays for it twice, and its rows contradict "
         f"themselves. Leave {' and '.join(dropped)} out, columns={left!r}; {found.instead}."
     )
+
+
+def one_of_each(schema: Schema, names: Sequence[str]) -> list[str]:
+    """Return columns of which no two show the same attribute: bins in place of their base.
+
+    >>> from sfumato import bins, integers
+    >>> schema = Schema({"age": integers(0, 99), "decade": bins("age", step=10), "pay": integers(0, 9)})
+    >>> one_of_each(schema, schema.names)
+    ['decade', 'pay']
+    """
+    left = list(names)
+    while (further := _repeated(schema, left)) is not None:
+        left.remove(further.dropped)
+    return left
 
 
 def _repeated(schema: Schema, names: Sequence[str]) -> _Repeated | None:

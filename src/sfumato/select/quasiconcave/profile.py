@@ -6,13 +6,30 @@ would move by more than one unit when it is not, and privacy may not depend on w
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
+from sfumato.mechanism import Mechanism
+from sfumato.noise import Noise
 from sfumato.select.scores import StepFunction
 
 Interval = tuple[int, int]
 """The integers from the first number up to but without the second."""
+
+
+class Walked(Mechanism):
+    """What mechanisms share that walk a path to their answer, and could release all of it."""
+
+    @abstractmethod
+    def path(self, exact: Any, noise: Noise) -> Any:
+        """Draw the path, whose `answer` stands at its end."""
+
+    def run(self, exact: Any, noise: Noise) -> int:
+        """Return the answer at the end of the path."""
+        answer: int = self.path(exact, noise).answer
+        return answer
 
 
 def run_lengths(score: StepFunction) -> list[int]:

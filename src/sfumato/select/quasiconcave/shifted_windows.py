@@ -9,13 +9,14 @@ from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 from sfumato.exact import Number, above_zero, between_zero_and_one, exact
-from sfumato.mechanism import NOTHING, Mechanism
+from sfumato.mechanism import NOTHING
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Approximate, Bound, Everything, Loss, Pure, Relation, attributes
 from sfumato.select.candidates import normalise
 from sfumato.select.exponential_choice import Exponential, exponential
 from sfumato.select.fit import needs_delta, settle, shortfall
 from sfumato.select.quasiconcave.profile import (
+    Walked,
     heights_by_width,
     level_scores,
     restricted,
@@ -37,7 +38,7 @@ class ShiftedPath(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShiftedWindows(Mechanism):
+class ShiftedWindows(Walked):
     """Choose a width, then a window of that width, then a candidate in the window.
 
     1. The width 2^k by `level_choice`, score min(L(k) - s, s - L(k+1)), s = `crossing`, where L(j) is the largest
@@ -66,10 +67,6 @@ class ShiftedWindows(Mechanism):
     def loss(self) -> Loss:
         """Return the sum of the three losses."""
         return self.level_choice.loss() + self.window_choice.loss() + self.point_choice.loss()
-
-    def run(self, exact: Any, noise: Noise) -> int:
-        """Return the answer at the end of the path."""
-        return self.path(exact, noise).answer
 
     def path(self, exact: Any, noise: Noise) -> ShiftedPath:
         """Draw width, shift, window and answer; releasing all of them costs no more than the answer alone."""

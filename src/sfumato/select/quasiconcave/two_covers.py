@@ -17,6 +17,7 @@ from sfumato.select.candidates import normalise
 from sfumato.select.exponential_choice import Exponential, exponential
 from sfumato.select.fit import needs_delta, settle
 from sfumato.select.quasiconcave.profile import (
+    Walked,
     heights_by_width,
     joined,
     level_scores,
@@ -45,7 +46,7 @@ class CoverPath(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoCovers(Mechanism):
+class TwoCovers(Walked):
     """Choose a width, then an interval of each of two covers, then a candidate of their union.
 
     1. The width 2^k by `level_choice`, score min(L(k) - low, high - L(k+1)): by the exponential mechanism, or by
@@ -76,10 +77,6 @@ class TwoCovers(Mechanism):
         """Return the sum of the losses of the parts."""
         covers = self.first_choice.loss() + self.second_choice.loss()
         return self.level_choice.loss() + covers + self.point_choice.loss()
-
-    def run(self, exact: Any, noise: Noise) -> int:
-        """Return the answer at the end of the path."""
-        return self.path(exact, noise).answer
 
     def path(self, exact: Any, noise: Noise) -> CoverPath:
         """Draw width, intervals and answer; releasing all of them costs no more than the answer alone."""

@@ -26,7 +26,7 @@ def one(request: Request, who: Asker, job: str) -> Response:
     if found.state != "stored":
         progress = jobs_of(request).progress(found)
         said = found.said or progress.said or SAID.get(found.state, "")
-        return render(request, "waiting.html", desk=desk, job=found, said=said, stage=progress.stage)
+        return render(request, "waiting.html", desk=desk, job=found, said=said, progress=progress)
     answer = shown(desk, found, who)
     facts: dict[str, Any] = {"table": None, "more": "", "made_up": None}
     frame = answer.frame

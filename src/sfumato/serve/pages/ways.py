@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.curator.phrases import names as listed
-from sfumato.curator.phrases import read_phrase
+from sfumato.ask.phrases import names as listed
+from sfumato.ask.phrases import read_phrase
 from sfumato.errors import SfumatoError
 from sfumato.grammar import tree
 from sfumato.grammar.parse import parse_statement

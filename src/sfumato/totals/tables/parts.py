@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import ParameterError
+from sfumato.exact import exact
 from sfumato.mechanism import plain
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced, RoundedNormal
 from sfumato.privacy import Cost
+from sfumato.privacy.sensitivity import sensitivity
 from sfumato.totals.tables.contrasts import Floats, Integers, contrasted, restored, squared_scale
 
 Columns = tuple[int, ...]
@@ -42,7 +44,7 @@ class Part:
     def __post_init__(self) -> None:
         if not isinstance(self.law, (DiscreteLaplace, DiscreteGaussian, RoundedNormal)):
             raise ParameterError("A table is measured with discrete Laplace or with Gaussian noise.")
-        if isinstance(self.law, DiscreteLaplace) and self.centred and set(self.sizes) - {2}:
+        if self.law.pure and self.centred and set(self.sizes) - {2}:
             raise ParameterError("Laplace noise is for plain tables and for contrasts of bits; use plain tables.")
         if self.times < 1:
             raise ParameterError(f"Integers are multiplied by a whole number from 1 on, not by {self.times}.")
@@ -107,8 +109,7 @@ class Part:
 
     def variance(self) -> float:
         """Return the variance of a cell of the table, or of its centred table, that the noise leads to."""
-        laplace = isinstance(self.law, DiscreteLaplace)
-        spread = 2 * float(self.law.scale) ** 2 if laplace else self.law.deviation() ** 2  # type: ignore[attr-defined]
+        spread = self.law.spread() if self.law.pure else self.law.deviation() ** 2
         return spread / (self.scale() * self.times**2)
 
     def scale(self) -> int:
@@ -117,15 +118,13 @@ class Part:
 
     @property
     def _parity(self) -> bool:
-        return self.centred and isinstance(self.law, DiscreteLaplace)
+        return self.centred and self.law.pure
 
     @cached_property
     def _step(self) -> Fraction:
         """What it costs if the integers move by one: in l1 for Laplace noise, in squares for Gaussian noise."""
-        if isinstance(self.law, DiscreteLaplace):
-            return self.times / self.law.scale
-        assert isinstance(self.law, (DiscreteGaussian, RoundedNormal))
-        return self.times**2 / (2 * self.law.variance)
+        cost = self.law.cost(sensitivity(self.times))
+        return exact(cost.epsilon if self.law.pure else cost.rho(), "price")  # type: ignore[arg-type]
 
     def to_json(self) -> dict[str, Any]:
         """Return the table and its noise for the public record."""
@@ -135,7 +134,7 @@ class Part:
 
 def cost_of(parts: Sequence[Part], price: Fraction) -> Cost:
     """Return the certificate of an epsilon or a rho of such tables: rounded noise is Gaussian throughout."""
-    if isinstance(parts[0].law, DiscreteLaplace):
+    if parts[0].law.pure:
         return Cost.pure(price)
     rounded = all(isinstance(part.law, RoundedNormal) for part in parts)
     return Cost.gaussian(2 * price) if rounded else Cost.concentrated(price)

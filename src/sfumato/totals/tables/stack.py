@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteLaplace, Law, Noise
+from sfumato.noise import Law, Noise
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import REPLACE_ONE, Everything, Loss, PerAttribute
 from sfumato.totals.tables.parts import Columns, Part, cost_of
@@ -45,7 +45,7 @@ class TableStack(Mechanism):
     @property
     def pure(self) -> bool:
         """Whether the noise is Laplace's."""
-        return isinstance(self.parts[0].law, DiscreteLaplace)
+        return self.parts[0].law.pure
 
     @cached_property
     def person_price(self) -> Fraction:

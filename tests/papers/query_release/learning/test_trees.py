@@ -235,6 +235,7 @@ def test_a_function_that_may_fall_has_a_wider_certificate() -> None:
         assert np.mean(np.abs(cuts - cuts.mean()) > found) <= bad
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 def test_bad_input_is_refused_with_a_sentence() -> None:
     with pytest.raises(ParameterError, match="steepness"):
         decompose(lambda sets: sets[:, 0], 2, 0)
@@ -279,6 +280,7 @@ def test_the_stated_deviation_is_that_of_the_noise() -> None:
     assert abs(np.mean(off**2) - 1) < 0.25 and abs(np.mean(off)) < 5 / np.sqrt(2000)
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 @pytest.mark.parametrize("method", ["tree", "labels"])
 @pytest.mark.parametrize("spend", [Pure(2).per_attribute(), Concentrated("0.5").per_attribute()])
 def test_a_spend_per_attribute_is_kept(method: str, spend: Any) -> None:

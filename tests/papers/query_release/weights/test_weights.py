@@ -73,6 +73,7 @@ def test_the_reference_columns_come_out_again(
     assert abs(found.mean() - mean) <= 3 * error + 0.0006
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 @pytest.mark.parametrize(("name", "epsilon", "best"), BEST)
 def test_the_improved_variant_is_not_worse_than_the_best_column(name: str, epsilon: Any, best: float) -> None:
     table = published(name)
@@ -126,6 +127,7 @@ def test_the_concentrated_and_the_approximate_spend() -> None:
     assert isinstance(improved(table, Concentrated(0.2)).law, DiscreteGaussian)
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 def test_rounds_follow_the_repaired_bound() -> None:
     table = published("czech")
     auto = [improved(table, Pure(epsilon), replay="none", split=Fraction(1, 2)).rounds for epsilon in (0.1, 1, 2)]
@@ -259,6 +261,7 @@ def test_bad_options_are_refused(method: str, options: dict[str, Any], error: ty
         METHODS[method](SETTING, Pure(1), workload, options)
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 def test_rounds_are_planned_for_the_expected_number_where_it_is_private() -> None:
     schema = Schema({name: booleans() for name in "abcd"})
     workload = marginals(schema, width=2)

@@ -7,6 +7,7 @@ from sfumato.bounds.local import local_count_floor, local_tail_floor
 from sfumato.errors import NotProvable
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.exact.rational import show
+from sfumato.exact.search import smallest
 from sfumato.privacy import Pure
 from sfumato.privacy.coins import report_epsilon
 
@@ -49,12 +50,7 @@ def least_users(spend: Pure, share: Number) -> int:
     def enough(users: int) -> bool:
         return users * float(part) >= local_count_floor(users, epsilon).value
 
-    low, high = 0, 1
-    while not enough(high):
-        low, high = high, 2 * high
-        if high > _MOST_USERS:
-            raise NotProvable(f"A share of {show(part)} needs more users than there are; ask for a larger share.")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    found = smallest(lambda users: users > 0 and (users > _MOST_USERS or enough(users)), start=1)
+    if found > _MOST_USERS:
+        raise NotProvable(f"A share of {show(part)} needs more users than there are; ask for a larger share.")
+    return found

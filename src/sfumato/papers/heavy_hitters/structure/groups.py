@@ -14,6 +14,7 @@ from sfumato.errors import NotProvable, ParameterError, UnsupportedSpend
 from sfumato.exact import Number, above_zero, at_least_zero, between_zero_and_one, enclose_up, rational_ball
 from sfumato.exact.enclosure import Ball
 from sfumato.exact.rational import positive_integer, show
+from sfumato.exact.search import smallest
 from sfumato.papers.heavy_hitters.structure.tails import BITS, LEAST_LEAK, MOST_PEOPLE, Responses
 from sfumato.privacy import Approximate, Bound, Pure, require_bound
 from sfumato.words import one_of
@@ -124,14 +125,7 @@ def largest_group(spend: Bound, within: Approximate) -> Household:
 
     if not covered(1):
         raise NotProvable("Not even one device is covered; ask for a larger bound or spend less on each report.")
-    high = 2
-    while covered(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if covered(middle) else (low, middle)
-    return Household(low, within)
+    return Household(smallest(lambda people: not covered(people), start=2) - 1, within)
 
 
 def _responses(spend: Bound, people: int) -> tuple[Responses, Fraction]:

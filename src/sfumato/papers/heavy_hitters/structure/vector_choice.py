@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import NotProvable
 from sfumato.exact import Number, above_zero, between_zero_and_one, enclose_up, positive_integer, rational_ball
+from sfumato.exact.search import smallest_between
 from sfumato.papers.heavy_hitters.structure.vector import MOST_BITS, VectorResponse, masses
 from sfumato.privacy import Pure
 from sfumato.privacy.coins import COIN, check_epsilon, report_epsilon
@@ -118,7 +119,7 @@ def _outside(law: Floats, least: Ends, most: Ends) -> Floats:
 
 def _calibrated(bits: int, least: int, most: int, target: Fraction) -> VectorResponse:
     """Return the smallest chance of a flip, to within one part in 2^40, at which a shell keeps the target."""
-    low, high = 1, COIN // 2
+    most_flips = COIN // 2
 
     def made(flip: int) -> VectorResponse:
         return VectorResponse(bits=bits, flip=flip, least=least, most=most)
@@ -127,9 +128,6 @@ def _calibrated(bits: int, least: int, most: int, target: Fraction) -> VectorRes
         epsilon = made(flip).loss().person.epsilon
         return bool(epsilon <= target)
 
-    if not keeps(high):
+    if not keeps(most_flips):
         raise NotProvable("No chance of a flip keeps this spend; ask for a larger one.")
-    while high - low > max(1, high >> 40):
-        middle = (low + high) // 2
-        low, high = (low, middle) if keeps(middle) else (middle, high)
-    return made(high)
+    return made(smallest_between(1, most_flips, keeps, parts=1 << 40))

@@ -16,6 +16,7 @@ from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
+from sfumato.papers.enough_people import FAILURE, say_of_few
 from sfumato.papers.query_release.geometry.generators import Vectors, matrix_of
 from sfumato.privacy import Bound, Cost, Loss, Pure
 from sfumato.privacy.bounds import require_bound
@@ -54,15 +55,27 @@ class SmallDatabases(Mechanism):
         errors = np.abs(self._answers * self.people - truth * self.size).max(axis=1)
         return self._databases[noise.choose(-errors, self.rate)].copy()
 
+    def people_needed(self, failure: Number = FAILURE) -> int:
+        """Return from how many people on the choice misses as little as the best database of this size does."""
+        return math.ceil(self._chosen(float(failure)) / self.nearest)
+
+    @property
+    def nearest(self) -> float:
+        """The most that the best database of this size is off by, as a share: sqrt(ln(2·queries)/(2·size))."""
+        return math.sqrt(math.log(2 * len(self.queries)) / (2 * self.size))
+
+    def _chosen(self, failure: float) -> float:
+        """Return by how much the choice misses the best database, except with this probability, in people."""
+        candidates = math.comb(len(self.queries[0]) + self.size - 1, self.size)
+        return math.log(candidates / failure) / float(self.rate) / self.size
+
     def error(self, confidence: Number = 0.95) -> float:
         """Return the largest error of a query, as a share of people, at this confidence: 2·ln(candidates/failure)/eps.
 
         To it comes how well the best database of this size does, sqrt(ln(2·queries)/(2·size)) at most.
         """
         failure = 1 - float(between_zero_and_one(confidence, "confidence"))
-        candidates = math.comb(len(self.queries[0]) + self.size - 1, self.size)
-        private = math.log(candidates / failure) / float(self.rate) / (self.size * self.people)
-        return private + math.sqrt(math.log(2 * len(self.queries)) / (2 * self.size))
+        return self._chosen(failure) / self.people + self.nearest
 
     @cached_property
     def _databases(self) -> NDArray[np.int64]:
@@ -82,10 +95,35 @@ def small_databases(
 ) -> SmallDatabases:
     """Return the mechanism over databases of ceil(ln(2·queries)/(2·accuracy²)) records (QR-BLR); REPLACE_ONE only.
 
-    >>> choice = small_databases([[1, 1, 0, 0], [1, 0, 1, 0]], Pure(1), people=50)
-    >>> choice.size, choice(np.array([30, 10, 5, 5]), Noise(insecure_seed=5)).sum()
+    It is private for any number of people; below `SmallDatabases.people_needed` it warns, from these numbers alone.
+
+    >>> choice = small_databases([[1, 1, 0, 0], [1, 0, 1, 0]], Pure(1), people=100)
+    >>> choice.size, choice(np.array([60, 20, 10, 10]), Noise(insecure_seed=5)).sum()
     (12, np.int64(12))
     """
+    made = databases_for(workload, spend, people=people, accuracy=accuracy, size=size)
+    promised = 2 * made.nearest
+    if promised < 1:
+        say_of_few(
+            f"An error of at most {promised:.2g} as a share, in 19 of 20 runs,",
+            made.people_needed(),
+            made.people,
+            "Spend more, ask for a larger accuracy=, or for curator.synthesize, which needs far fewer people.",
+        )
+    else:
+        say_of_few(
+            f"An error below 1 as a share, where databases of {made.size} records promise {promised:.2g},",
+            None,
+            made.people,
+            "Write a larger size=, or a smaller accuracy=.",
+        )
+    return made
+
+
+def databases_for(
+    workload: Any, spend: Bound, *, people: int, accuracy: Number = "1/4", size: int | None = None
+) -> SmallDatabases:
+    """Return the choice, whatever it promises to so many people."""
     bound = require_bound(spend)
     if not isinstance(bound, Pure) or bound.unit != "person":
         raise UnsupportedSpend("The choice among small databases is calibrated to Pure(epsilon) for whole persons.")

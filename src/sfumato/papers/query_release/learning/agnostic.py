@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -18,13 +18,15 @@ from sfumato.exact import Number, at_least_zero, between_zero_and_one, positive_
 from sfumato.mechanism import Event, Mechanism
 from sfumato.model.factored import Factored
 from sfumato.noise import Noise, Priced
+from sfumato.papers.enough_people import fewest, say_of_rounds
 from sfumato.papers.query_release.weights.candidates import Candidates
-from sfumato.papers.query_release.weights.evidence import variance_of
 from sfumato.papers.query_release.weights.meter import GRID, noise_cost
-from sfumato.papers.query_release.weights.planning import COUNT_SHARE, Amount, amounts, error_bound
+from sfumato.papers.query_release.weights.methods import options_of
+from sfumato.papers.query_release.weights.planning import COUNT_SHARE, Amount, amounts, error_bound, people_for
 from sfumato.papers.query_release.weights.predict import Predictor
 from sfumato.papers.query_release.weights.rounds import law_json, rows_move, shown
 from sfumato.privacy import REPLACE_ONE, Bound, Concentrated, Loss, Pure, Relation
+from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.questions.synthesis.methods import METHODS
 from sfumato.select import exponential, permute_and_flip
 from sfumato.select.fit import positive_spend, settle
@@ -142,7 +144,7 @@ class AgnosticRelease(Mechanism):
 
     def _model(self, total: int | None) -> Following:
         people = self.people if self.people is not None else max(1, total or 1)
-        tolerance = math.sqrt(variance_of(self.law)) / (people * self.candidates.width)
+        tolerance = math.sqrt(self.law.spread()) / (people * self.candidates.width)
         return Following(self.candidates, float(people), float(self.gap), tolerance)
 
     def model_of(self, found: Learnt) -> Factored:
@@ -219,47 +221,70 @@ def plan_agnostic(
     reads: Any,
     options: AgnosticOptions | None = None,
 ) -> AgnosticRelease:
-    """Return the rounds that a spend buys; `expected` guides their number where that of the people is private."""
+    """Return the rounds that a spend buys; `expected` guides their number where that of the people is private.
+
+    Where the proved error is no news about a share, an `AccuracyWarning` says from how many people on it is.
+    """
     bound, wanted = positive_spend(spend, "agnostic"), options or AgnosticOptions()
+    share = 1 - COUNT_SHARE if people is None else Fraction(1)
+    moves = candidates.moves(relation, rows)
+    tried = range(1, MOST_ROUNDS + 1) if wanted.rounds == "auto" else (wanted.rounds,)
     plans = []
     for amount in amounts(bound):
-        count_law = None if people is not None else amount.part(COUNT_SHARE).law(rows_move(rows))
-        rest = amount if people is not None else amount.part(1 - COUNT_SHARE)
-        count = people or expected
-        tried = range(1, MOST_ROUNDS + 1) if wanted.rounds == "auto" else (wanted.rounds,)
-        moves = candidates.moves(relation, rows)
-
-        def bought(rounds: int, budget: Amount = rest, count: int = count) -> tuple[float, Amount, Priced, int]:
-            each = budget.part(Fraction(1, 2 * rounds))
-            choice, law = each.part(Fraction(wanted.split)), each.part(1 - Fraction(wanted.split)).law(moves)  # noqa: B023
-            rate = choice.window() / (2 * rows)
-            return error_bound(candidates, count, rounds, rate, law), choice, law, rounds
-
-        error, choice, law, rounds = min(map(bought, tried), key=lambda plan: plan[0])
-        part: Bound = Pure(choice.size) if choice.pure else Concentrated(choice.size)
-        make = exponential if wanted.learner == "exponential" else permute_and_flip
-        mechanism = AgnosticRelease(
-            candidates=candidates,
-            learner=make(part, GRID * candidates.width * rows, relation=relation, reads=reads),
-            law=law,
-            rounds=rounds,
-            people=people,
-            count_law=count_law,
-            gap=Fraction(wanted.gap),
-            rows=rows,
-            relation=relation,
-            reads=reads,
+        each = _Rounds(amount.part(share), Fraction(wanted.split), moves, rows)
+        error, rounds = min(
+            (error_bound(candidates, people or expected, rounds, *each.priced(rounds)), rounds) for rounds in tried
         )
-        plans.append((error, mechanism))
-    return settle(min(plans, key=lambda plan: plan[0])[1], bound)
+        plans.append((error, rounds, amount, each))
+    error, rounds, amount, each = min(plans, key=lambda plan: plan[0])
+    if people is not None:
+        say_of_rounds(
+            error,
+            lambda: fewest(people_for(candidates, tried, plan[-1].priced) for plan in plans),
+            people,
+            "Write method='auto', or spend more.",
+        )
+    choice, law = each.parts(rounds)
+    part: Bound = Pure(choice.size) if choice.pure else Concentrated(choice.size)
+    make = exponential if wanted.learner == "exponential" else permute_and_flip
+    mechanism = AgnosticRelease(
+        candidates=candidates,
+        learner=make(part, GRID * candidates.width * rows, relation=relation, reads=reads),
+        law=law,
+        rounds=rounds,
+        people=people,
+        count_law=None if people is not None else amount.part(COUNT_SHARE).law(rows_move(rows)),
+        gap=Fraction(wanted.gap),
+        rows=rows,
+        relation=relation,
+        reads=reads,
+    )
+    return settle(mechanism, bound)
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """What one of so many rounds is bought: two choices and two counts, of which the choices get `split`."""
+
+    budget: Amount
+    split: Fraction
+    moves: Sensitivity
+    rows: int
+
+    def parts(self, rounds: int) -> tuple[Amount, Priced]:
+        """Return what one choice gets, and the noise of one count."""
+        each = self.budget.part(Fraction(1, 2 * rounds))
+        return each.part(self.split), each.part(1 - self.split).law(self.moves)
+
+    def priced(self, rounds: int) -> tuple[Fraction, Priced]:
+        """Return the rate of the choice, and the noise of one count."""
+        choice, law = self.parts(rounds)
+        return choice.window() / (2 * self.rows), law
 
 
 def agnostic(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
     """Prepare release by agnostic learning (RL-AGNO); all bounds, both relations."""
-    known = {part.name for part in fields(AgnosticOptions)}
-    for name in options or {}:
-        if name not in known:
-            raise ParameterError(f"This method has no option {name!r}; it has {', '.join(sorted(known))}.")
+    wanted = options_of(AgnosticOptions, options)
     space = Space.of(basis.schema, workload.columns)
     gauge = basis.gauge(Rows(space.names))
     mechanism = plan_agnostic(
@@ -269,7 +294,7 @@ def agnostic(basis: Basis, spend: Bound, workload: Workload, options: Mapping[st
         rows=gauge.rows,
         relation=gauge.relation,
         reads=gauge.charged,
-        options=AgnosticOptions(**(options or {})),
+        options=wanted,
     )
 
     def finish(found: Learnt) -> Released:

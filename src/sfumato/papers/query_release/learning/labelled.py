@@ -15,6 +15,7 @@ from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 from sfumato.noise import Noise
+from sfumato.papers.enough_people import FAILURE, say_of_few
 from sfumato.papers.query_release.learning.labels import BinaryQueries, Counted, Labels
 from sfumato.papers.query_release.learning.learned import (
     FOLDS,
@@ -29,7 +30,6 @@ from sfumato.papers.query_release.learning.learned import (
 )
 from sfumato.papers.query_release.learning.learned_synopsis import LearnedSynopsis
 from sfumato.papers.query_release.learning.ridge import PolynomialRidge
-from sfumato.papers.query_release.weights.evidence import variance_of
 from sfumato.papers.query_release.weights.planning import COUNT_SHARE, amounts
 from sfumato.papers.query_release.weights.rounds import rows_move
 from sfumato.perturb import calibrate
@@ -188,6 +188,7 @@ def labels(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options:
         relation=gauge.relation,
         reads=gauge.charged,
     )
+    _say_of_few(mechanism)
 
     def finish(found: Counted) -> Released:
         made = labelled(mechanism, found, bits.names)
@@ -221,13 +222,35 @@ def plan_labels(
     return settle(Labels(about=about, law=noise.law, rows=rows, people=people, count_law=count_law, **options), bound)
 
 
+def people_needed(mechanism: Labels, accuracy: float = Reduction().accuracy, failure: float = FAILURE) -> int:
+    """Return from how many people on all noise is below accuracy/21, except with this probability (RL-PRIVLEARN).
+
+    Then the thresholds of `fit(method="threshold")`, each learned without a mistake, answer a query within two thirds
+    of the accuracy.
+    """
+    noise = mechanism.one.error(1 - failure, coordinates=mechanism.about.size)
+    return math.ceil(21 * noise / (accuracy * mechanism.about.step))
+
+
+def _say_of_few(mechanism: Labels) -> None:
+    accuracy = Reduction().accuracy
+    say_of_few(
+        f"That thresholds which are learned without a mistake answer within {2 * accuracy / 3:.2g}, in 19 of 20 runs,",
+        people_needed(mechanism),
+        mechanism.people,
+        f"Write fewer than these queries={mechanism.about.size}, spend more, or look at stderr, which is judged by "
+        "queries that were left out: of regression, the default, nothing is proved. "
+        "method='auto' needs far fewer people.",
+    )
+
+
 def labelled(mechanism: Labels, found: Counted, columns: tuple[str, ...]) -> Labelled:
     """Return released counts as shares to learn from."""
     assert isinstance(mechanism.about, BinaryQueries)
     people = mechanism.divisor(found)
     scale = 1 / (people * mechanism.about.step)
     shares = np.array(found.counts, dtype=np.float64) * scale
-    return Labelled(columns, float(people), mechanism.about, shares, math.sqrt(variance_of(mechanism.law)) * scale)
+    return Labelled(columns, float(people), mechanism.about, shares, math.sqrt(mechanism.law.spread()) * scale)
 
 
 def _count(wanted: LabelOptions, spend: Bound, people: int | None, size: int) -> int:

@@ -168,12 +168,16 @@ class Labels(Mechanism):
 
     def loss(self) -> Loss:
         """Return the loss of all counts."""
-        move = self.about.step * self.rows
-        one = AdditiveNoise(law=self.law, sensitivity=move, relation=self.relation, reads=self.reads)  # type: ignore[arg-type]
-        total = self.about.size * one.loss()
+        total = self.about.size * self.one.loss()
         if self.count_law is None:
             return total
         return total + Loss.flat(noise_cost(self.count_law, rows_move(self.rows)), self.reads, self.relation)
+
+    @property
+    def one(self) -> AdditiveNoise:
+        """The noise of one count."""
+        move = self.about.step * self.rows
+        return AdditiveNoise(law=self.law, sensitivity=move, relation=self.relation, reads=self.reads)  # type: ignore[arg-type]
 
     def run(self, exact: Any, noise: Noise) -> Counted:
         """Add one draw to each count."""

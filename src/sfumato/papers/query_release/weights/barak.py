@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sfumato.errors import DomainTooLarge
 from sfumato.model.base import MOST_CELLS
 from sfumato.model.factored import Factored
+from sfumato.papers.enough_people import FAILURE, say_of_few
 from sfumato.papers.query_release.weights.candidates import Candidates, Floats, Integers
-from sfumato.papers.query_release.weights.evidence import Evidence, Fitting, replayed, variance_of
+from sfumato.papers.query_release.weights.evidence import Evidence, Fitting, replayed
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import Bound, Relation
 from sfumato.privacy.calibrate import Gaussians
@@ -125,6 +126,23 @@ class Barak:
             gaussians=gaussians,
         )
 
+    def people_needed(self, mechanism: AdditiveNoise) -> int:
+        """Return from how many people on noise moves no cell of a table by all of them, in 19 of 20 runs.
+
+        A cell of bits is a mean of parities, each counted twice: what it moves by is at most twice the largest noise.
+        """
+        noise = mechanism.error(1 - FAILURE, coordinates=self.parts.queries)
+        return (2 if self._of_bits else 1) * int(noise)
+
+    def say_of_few(self, mechanism: AdditiveNoise) -> None:
+        """Warn, where their number is public, that there are too few people for any table to be known."""
+        say_of_few(
+            "An error below 1 of every cell of the measured tables, as a share, in 19 of 20 runs",
+            self.people_needed(mechanism),
+            self.people,
+            "Write method='auto', ask for fewer columns, or spend more. The fit has no bound of its own.",
+        )
+
     def read(self, records: Records) -> Integers:
         """Return the exact numbers in one row, the number of rows last where it is private."""
         found = [*self.parts.answers(records)]
@@ -158,7 +176,7 @@ class Barak:
         groups = None if space.cells <= MOST_CELLS else [(name,) for name in space.names]
         known = {}
         shifted = candidates.flat(self._split(noisy), total)
-        variance = variance_of(noise.law) / total**2
+        variance = noise.law.spread() / total**2
         for at in range(candidates.size):
             columns, query = candidates.query(at)
             mean = np.array([float(shifted[at]) / (total * candidates.width)])

@@ -12,7 +12,6 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.model.factored import Component, Factored
-from sfumato.noise import DiscreteLaplace, Priced
 from sfumato.papers.query_release.weights.candidates import Floats
 
 Output = Literal["last", "average", "best_fit"]
@@ -91,13 +90,6 @@ class Evidence:
 def expected(query: Floats | None, table: Floats) -> Floats:
     """Return what a table of probabilities gives for a query, or for each of its cells."""
     return table.ravel() if query is None else np.array([float((query * table).sum())])
-
-
-def variance_of(law: Priced) -> float:
-    """Return about the variance of the noise."""
-    if isinstance(law, DiscreteLaplace):
-        return 2 * float(law.scale) ** 2
-    return float(law.variance)  # type: ignore[attr-defined]
 
 
 def step_towards(model: Factored, batch: Iterable[Evidence], step: float) -> Factored:

@@ -11,7 +11,7 @@ from sfumato.errors import DomainTooLarge
 from sfumato.model.factored import Component, Factored
 from sfumato.noise import Priced
 from sfumato.papers.query_release.weights.candidates import Candidates, Floats, Integers
-from sfumato.papers.query_release.weights.evidence import Evidence, Fitting, replayed, step_towards, variance_of
+from sfumato.papers.query_release.weights.evidence import Evidence, Fitting, replayed, step_towards
 from sfumato.papers.query_release.weights.predict import Predictor
 
 DENSE = 2**16
@@ -123,7 +123,7 @@ class Learner:
     def _take(self, candidate: int, values: tuple[int, ...], law: Priced) -> Evidence:
         """Note a measurement; of a candidate measured before, both count by their precision."""
         scale = self.total * self.candidates.width
-        mean, variance = np.array(values, dtype=np.float64) / scale, variance_of(law) / scale**2
+        mean, variance = np.array(values, dtype=np.float64) / scale, law.spread() / scale**2
         before = self.known.get(candidate)
         if before is not None:
             self.known[candidate] = before.again(mean, variance)

@@ -12,11 +12,10 @@ import numpy as np
 
 from sfumato.errors import CertificationError
 from sfumato.exact import Extended
-from sfumato.noise import DiscreteLaplace, Noise, Priced
+from sfumato.noise import Noise, Priced
 from sfumato.papers.query_release.weights.candidates import Candidates, Floats, Integers
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import Cost
-from sfumato.privacy.calibrate import gaussian_cost, laplace_cost
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.workload.records import Records
 
@@ -42,9 +41,7 @@ class Chooser(Protocol):
 @lru_cache(maxsize=4096)
 def noise_cost(law: Priced, moves: Sensitivity) -> Cost:
     """Return what noise of this law costs for numbers that move so far."""
-    if isinstance(law, DiscreteLaplace):
-        return laplace_cost(law.scale, moves)
-    return gaussian_cost(law.variance, moves)  # type: ignore[attr-defined]
+    return law.cost(moves)
 
 
 def covers(planned: Cost, actual: Cost) -> bool:

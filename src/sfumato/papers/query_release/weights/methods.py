@@ -59,6 +59,7 @@ def barak(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, 
     gauge = basis.gauge(Rows(workload.columns))
     plan = Barak(workload, gauge.relation, gauge.total, gauge.rows)
     mechanism = plan.mechanism(gauge.priced(spend), gauge.charged, gauge.gaussians)
+    plan.say_of_few(mechanism)
 
     def finish(noisy: Any) -> Released:
         model = plan.model(noisy, mechanism, fitting) if fitting else plan.model(noisy, mechanism)

@@ -13,7 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanism import Event, Mechanism
 from sfumato.model.base import MOST_CELLS
 from sfumato.model.factored import Factored
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise, Priced
+from sfumato.noise import Noise, Priced
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.choosers import OneOfAll
 from sfumato.papers.query_release.weights.evidence import Fitting
@@ -76,22 +76,16 @@ class MultiplicativeWeights(Mechanism):
     @property
     def pure(self) -> bool:
         """Whether the loss is counted in epsilon; in rho otherwise."""
-        return isinstance(self.law, DiscreteLaplace)
+        return self.law.pure
 
     def stage(self, number: int = 0) -> OneLaw:
         """Return how a round looks at the data after so many doublings."""
         moves = self.candidates.moves(self.relation, self.rows)
         move = moves.l1 / self.candidates.width
-        if self.pure:
-            assert isinstance(self.law, DiscreteLaplace)
-            law: Priced = DiscreteLaplace(self.law.scale / 2**number)
-            rate = self.rate * 2**number
-        else:
-            assert isinstance(self.law, DiscreteGaussian)
-            law = DiscreteGaussian(self.law.variance / 2**number)
-            # The rho of a choice grows with the square of its rate: 140/99 is just below the root of two.
-            rate = self.rate * 2 ** (number // 2) * (Fraction(140, 99) if number % 2 else 1)
-        return OneLaw(OneOfAll(rate, move, GRID * self.candidates.width), law, moves)
+        # The rho of a choice grows with the square of its rate: 140/99 is just below the root of two.
+        more = 2**number if self.pure else 2 ** (number // 2) * (Fraction(140, 99) if number % 2 else 1)
+        chooser = OneOfAll(self.rate * more, move, GRID * self.candidates.width)
+        return OneLaw(chooser, self.law.quieter(2**number), moves)
 
     def charges(self) -> Counter[Cost]:
         """Return how often each cost is paid by a run of fixed rounds."""
@@ -152,10 +146,9 @@ class MultiplicativeWeights(Mechanism):
         dense = True if self.start_law is not None else self.dense
         learner = Learner(self.candidates, float(max(people, 1)), self.fitting, self.max_cells, dense=dense)
         if start:
-            assert isinstance(self.start_law, DiscreteLaplace | DiscreteGaussian)
+            assert self.start_law is not None
             shape = self.candidates.workload.space.sizes
-            scale = self.start_law.scale if isinstance(self.start_law, DiscreteLaplace) else None
-            width = float(scale) if scale is not None else float(self.start_law.variance) ** 0.5  # type: ignore[union-attr]
+            width = self.start_law.size() if self.start_law.pure else self.start_law.spread() ** 0.5
             learner.start_from(np.array(start, dtype=np.int64).reshape(shape), width)
         return learner
 

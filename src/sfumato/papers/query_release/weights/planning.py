@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -11,8 +12,9 @@ from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.model.base import MOST_CELLS
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced
 from sfumato.noise.laws.base import SMALLEST_SCALE
+from sfumato.papers.enough_people import fewest, people_from, say_of_rounds
 from sfumato.papers.query_release.weights.candidates import Candidates
-from sfumato.papers.query_release.weights.evidence import Fitting, variance_of
+from sfumato.papers.query_release.weights.evidence import Fitting
 from sfumato.papers.query_release.weights.mwem import MultiplicativeWeights
 from sfumato.papers.query_release.weights.rounds import rows_move
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Relation, Truncated
@@ -34,6 +36,9 @@ START_SHARE = Fraction(1, 5)
 
 WIDE_CELLS = 2**12
 """Components of wide tables grow to so many cells by default: time, not memory, is what larger ones would cost."""
+
+ROUNDS_TRIED = tuple(sorted({math.ceil(1.15**power) for power in range(50)}))
+"""The numbers of rounds that are looked at to tell how many people the proved error asks for."""
 
 EXPECTED = 100_000
 """So many rows are planned for where people come and go, so that their number is private, unless told otherwise."""
@@ -154,13 +159,21 @@ def plan_rounds(
     """Return the mechanism that a spend buys; of two currencies the one whose proved error is smaller.
 
     `people` is the number of people, None where it is private; `counted` says that it is the public number of rows,
-    which is bought with a twentieth of the budget otherwise.
+    which is bought with a twentieth of the budget otherwise. Where the proved error is no news about a share, an
+    `AccuracyWarning` says from how many people on it is.
     """
     facts = _RoundFacts(candidates, people, counted, relation, rows, reads, options or Options())
     plans = []
     for amount in amounts(spend):
         plan = facts.plan(amount)
         plans.append((error_bound(candidates, facts.expected, plan.rounds, plan.rate, plan.law), plan))
+    if people is not None or facts.options.expect is not None:
+        say_of_rounds(
+            min(facts.error(amount) for amount in amounts(spend)),
+            lambda: fewest(facts.needed(amount) for amount in amounts(spend)),
+            facts.expected,
+            "Write method='auto', or spend more.",
+        )
     return min(plans, key=lambda found: found[0])[1]
 
 
@@ -227,7 +240,33 @@ class _RoundFacts:
         rate = each.part(split).window() / (2 * moves.l1 / self.candidates.width)
         return {"rate": rate, "law": each.part(1 - split).law(moves)}
 
+    def error(self, amount: Amount) -> float:
+        """Return what is proved of single steps, by the best number of rounds unless one is given."""
+        budget, _ = self._beside(amount)
+        rounds = self._best(budget)
+        return error_bound(self.candidates, self.expected, rounds, **self._priced(budget, rounds))
+
+    def needed(self, amount: Amount) -> int | None:
+        """Return from how many people on that is below 1."""
+        budget, _ = self._beside(amount)
+        tried = ROUNDS_TRIED if self.options.rounds == "auto" else (self.options.rounds,)
+
+        def priced(rounds: int) -> tuple[Fraction, Priced]:
+            bought = self._priced(budget, rounds)
+            return bought["rate"], bought["law"]
+
+        return people_for(self.candidates, tried, priced)
+
     def _rounds(self, budget: Amount) -> int:
+        best = self._best(budget)
+        if self.options.rounds != "auto" or self.options.replay == "none":
+            return best
+        # Replay remembers every measurement: more rounds than candidates, or than two tables a column, add little.
+        tables, columns = self.candidates.tables, len(self.candidates.workload.columns)
+        return min(math.ceil(best * REPLAYED), 2 * columns if tables else self.candidates.size)
+
+    def _best(self, budget: Amount) -> int:
+        """Return the number of rounds that was asked for, or the one with the smallest proved error."""
         if self.options.rounds != "auto":
             return self.options.rounds
         best, least = 1, math.inf
@@ -237,11 +276,7 @@ class _RoundFacts:
                 best, least = rounds, found
             elif rounds > 2 * best + 8:
                 break
-        if self.options.replay == "none":
-            return best
-        # Replay remembers every measurement: more rounds than candidates, or than two tables a column, add little.
-        tables, columns = self.candidates.tables, len(self.candidates.workload.columns)
-        return min(math.ceil(best * REPLAYED), 2 * columns if tables else self.candidates.size)
+        return best
 
 
 def largest_component(candidates: Candidates, wanted: int | None) -> int:
@@ -258,6 +293,21 @@ def error_bound(candidates: Candidates, people: int, rounds: int, rate: Fraction
     epsilon this is √(ln N/(2T) + 8/(ε₀n)²) + 4(ln k + 1)/(ε₀n); the thesis has half of the last term (QR:D2).
     """
     size = max(people, 1)
-    spread = variance_of(law) / candidates.width**2 / size**2
+    learned, variance, shortfall = _bound_parts(candidates, rounds, rate, law)
+    return math.sqrt(learned + variance / size**2) + shortfall / size
+
+
+def people_for(
+    candidates: Candidates, tried: Iterable[int], priced: Callable[[int], tuple[Fraction, Priced]]
+) -> int | None:
+    """Return from how many people on `error_bound` is below 1 for one of the tried numbers of rounds.
+
+    `priced` says what rate of the choice and what noise one of so many rounds is bought.
+    """
+    return fewest(people_from(*_bound_parts(candidates, rounds, *priced(rounds))) for rounds in tried)
+
+
+def _bound_parts(candidates: Candidates, rounds: int, rate: Fraction, law: Priced) -> tuple[float, float, float]:
+    """Return what so many rounds learn, the variance of a measurement and what a choice misses, in counts."""
     learned = math.log(max(candidates.workload.space.cells, 2)) / (2 * rounds)
-    return math.sqrt(learned + spread) + (math.log(candidates.size) + 1) / (float(rate) * size)
+    return learned, law.spread() / candidates.width**2, (math.log(candidates.size) + 1) / float(rate)

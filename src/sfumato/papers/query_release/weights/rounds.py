@@ -12,9 +12,8 @@ import numpy as np
 from sfumato.exact import positive_integer
 from sfumato.mechanism import Event
 from sfumato.model.factored import Factored
-from sfumato.noise import DiscreteLaplace, Priced
+from sfumato.noise import Priced
 from sfumato.papers.query_release.weights.candidates import Candidates, Integers
-from sfumato.papers.query_release.weights.evidence import variance_of
 from sfumato.papers.query_release.weights.learner import Learner, Round
 from sfumato.papers.query_release.weights.meter import GRID, Chooser, Metered, noise_cost
 from sfumato.privacy import Cost
@@ -91,15 +90,8 @@ def one_round(metered: Metered, learner: Learner, stage: Stage, number: int = 0)
 
 def table_bias(candidates: Candidates, stage: Stage) -> Integers:
     """Return what noise alone adds to the distance of a table, in parts of a person: large tables are not better."""
-    noise = GRID * mean_size(stage.law(0))
+    noise = GRID * stage.law(0).size()
     return np.asarray(np.rint(noise * np.diff(candidates.starts)), dtype=np.int64)
-
-
-def mean_size(law: Priced) -> float:
-    """Return about how far a draw is from zero."""
-    if isinstance(law, DiscreteLaplace):
-        return float(law.scale)
-    return float(np.sqrt(2 / np.pi * variance_of(law)))
 
 
 def fixed_rounds(metered: Metered, learner: Learner, stage: Stage, rounds: int) -> tuple[Round, ...]:
@@ -126,7 +118,7 @@ def doubling_rounds(
         done.append(found)
         slots = learner.candidates.slots(found.chosen[0])
         gap = np.abs(np.array(found.values[0]) - predicted[slots]).max()
-        if gap < 2 * mean_size(stage.law(found.chosen[0])):
+        if gap < 2 * stage.law(found.chosen[0]).size():
             number += 1
     return tuple(done)
 

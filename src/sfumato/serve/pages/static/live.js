@@ -24,6 +24,11 @@ if (said && said.dataset.events) {
       return;
     }
     if (said.textContent !== now.said) said.textContent = now.said;
+    const part = document.getElementById("part");
+    if (part) {
+      part.hidden = now.part === null;
+      if (now.part !== null) part.value = now.part;
+    }
     for (const stage of document.querySelectorAll("[data-stage]")) {
       if (stage.dataset.stage === now.stage) stage.setAttribute("aria-current", "step");
       else stage.removeAttribute("aria-current");

@@ -12,9 +12,10 @@ from sfumato.answer import NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, above_zero, positive_integer
+from sfumato.papers.enough_people import FAILURE, HALF, say_of_few
 from sfumato.papers.query_release.learning.trees.coverage import Coverage
 from sfumato.papers.query_release.learning.trees.planning import plan_tree
-from sfumato.papers.query_release.learning.trees.release import Grown
+from sfumato.papers.query_release.learning.trees.release import Grown, TreeRelease
 from sfumato.papers.query_release.learning.trees.synopsis import PREDICATES, TreeSynopsis, leaf_numbers
 from sfumato.privacy import Bound
 from sfumato.questions.synopsis.binary import Bits
@@ -74,6 +75,7 @@ def tree(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options: M
         relation=gauge.relation,
         reads=gauge.charged,
     )
+    _say_of_few(mechanism)
 
     def finish(grown: Grown) -> Released:
         values, spread = leaf_numbers(mechanism, grown)
@@ -85,6 +87,44 @@ def tree(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options: M
         return Released((NoisyPart("leaves", measured, None),), made={"synopsis": made.to_json(), "error": error})
 
     return Prepared(gauge, mechanism, finish, bits.read)
+
+
+def people_needed(mechanism: TreeRelease, failure: float = FAILURE) -> int | None:
+    """Return from how many people on the tree and the error of a random query are as the theorem says.
+
+    The noise of the structure then stays below half of the steepness in all tests: elements that are free in a leaf
+    move a share by at most 3/2 of it, and fewer than 2/steepness elements are inside (RL-TREE with marginals that are
+    known up to so much). And that variance with the noise of a leaf stays below 1/4 (RL:C10), the square of what the
+    answer 1/2 to everything has. None where no number of people does it.
+    """
+    about, steep = mechanism.about, float(mechanism.steepness)
+    room = 1 / 4 - (3 / 2 if mechanism.probe else 1) * steep
+    if room <= 0:
+        return None
+    structure = 0.0
+    if mechanism.probe is not None:
+        tests = mechanism.most_leaves * about.size * (len(mechanism.ladder) + 1)
+        threshold, query = float(mechanism.probe.threshold_scale), float(mechanism.probe.query_scale)
+        noise = threshold * math.log(2 / failure) + query * math.log(2 * tests / failure)
+        structure = noise / (steep / 2)
+    share = Fraction(1, mechanism.most_leaves)
+    leaf = mechanism.law_of(share).deviation() / float(about.value_step)
+    return math.ceil(max(structure, leaf / math.sqrt(room)))
+
+
+def _say_of_few(mechanism: TreeRelease) -> None:
+    steep = float(mechanism.steepness)
+    say_of_few(
+        f"That columns which are free in a leaf move a share by at most {1.5 * steep:.2g}, in 19 of 20 runs, and that "
+        "a random query is off by less than 1/2, which the answer 1/2 to everything is at most,",
+        people_needed(mechanism),
+        mechanism.people,
+        f"Write fewer than these most_leaves={mechanism.most_leaves}, spend more, or method='auto', which needs far "
+        "fewer people."
+        if steep < 1 / 6
+        else "Write a steepness= below 1/6.",
+        HALF,
+    )
 
 
 register("tree", tree, tuple(part.name for part in fields(TreeOptions)))

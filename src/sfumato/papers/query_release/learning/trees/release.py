@@ -86,7 +86,7 @@ class TreeRelease(Mechanism):
         if self.probe is not None and self.probe.positives != self.most_leaves - 1:
             raise ParameterError("Every positive test makes one leaf more; give the probe most_leaves - 1 positives.")
         # The widest noise that a leaf of any tree may need is refused here, before anything is paid.
-        self._law(Fraction(PARTS - self.most_leaves, PARTS * (LEAST + 1) * self.most_leaves))
+        self.law_of(Fraction(PARTS - self.most_leaves, PARTS * (LEAST + 1) * self.most_leaves))
 
     def loss(self) -> Loss:
         """Return the sum of the structure, the leaves and the number of rows."""
@@ -132,9 +132,10 @@ class TreeRelease(Mechanism):
     def laws(self, tree: SetTree) -> list[Priced | None]:
         """Return the noise of every leaf, from the released tree alone; None where no query comes."""
         parts = shares(self.about.reach(tree), 1 / 3 if self.pure else 1 / 2)
-        return [self._law(share) if share else None for share in parts]
+        return [self.law_of(share) if share else None for share in parts]
 
-    def _law(self, share: Fraction) -> Priced:
+    def law_of(self, share: Fraction) -> Priced:
+        """Return the noise of a leaf that gets this share of the budget of all leaves."""
         move = self.about.value_move
         if self.pure:
             return DiscreteLaplace(max(move / (share * self.leaf_budget), SMALLEST_SCALE))

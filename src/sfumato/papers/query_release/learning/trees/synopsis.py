@@ -17,7 +17,6 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.papers.query_release.learning.trees.release import Grown, TreeRelease
 from sfumato.papers.query_release.learning.trees.tree import SetTree, read_sets
-from sfumato.papers.query_release.weights.evidence import variance_of
 from sfumato.questions.synopsis.base import YES, Floats, Form, Synopsis
 from sfumato.questions.synopsis.queries import Conjunctions, Subsets
 
@@ -144,7 +143,7 @@ def leaf_numbers(mechanism: TreeRelease, grown: Grown) -> tuple[Floats, Floats]:
     known = [value * scale for value in grown.values if value is not None]
     default = float(np.mean(known)) if known else 0.0
     values = [default if value is None else value * scale for value in grown.values]
-    spread = [math.inf if law is None else math.sqrt(variance_of(law)) * scale for law in laws]
+    spread = [math.inf if law is None else math.sqrt(law.spread()) * scale for law in laws]
     return np.array(values, dtype=np.float64), np.array(spread, dtype=np.float64)
 
 

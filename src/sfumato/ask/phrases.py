@@ -21,6 +21,7 @@ EXAMPLES = (
     "'count, mean of hours by sex, race' or 'synthesize age, sex'"
 )
 _CLAUSES = ("from", "by", "with", "missing", "where")
+NUMBER = re.compile(r"[0-9.]+|,|[0-9]+/[0-9]+")
 _TOKEN = re.compile(r'\s*("[^"]+"|,|[^\s,"]+)')
 _WORD = re.compile(r'"[^"]*"|\([^()]*\)|\b(' + "|".join(_CLAUSES) + r")\b", re.IGNORECASE)
 _METHOD = re.compile(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
@@ -53,6 +54,28 @@ class Phrase:
     def columns(self) -> tuple[str, ...]:
         """The columns that are asked about, if any are named."""
         return tuple(names(self.rest)) if self.rest else ()
+
+    @property
+    def column(self) -> str:
+        """The one column that is asked about."""
+        return self.one(self.columns)
+
+    def one(self, found: Sequence[str]) -> str:
+        """Return the one column of a list."""
+        return one_column(found, self.kind)
+
+    def method_alone(self, *options: str) -> str:
+        """Return the method asked for, refusing options that a question of this kind does not have."""
+        for name in self.options:
+            if name not in options:
+                raise ParameterError(f"{self.kind} with {self.method} has no {name!r}; leave it out.")
+        return self.method or "auto"
+
+    def without_groups(self) -> Phrase:
+        """Refuse groups."""
+        if self.by:
+            raise ParameterError(f"{self.kind} has no groups of its own; leave out 'by', or ask for a count by group.")
+        return self
 
     def only(self, *allowed: str) -> Phrase:
         """Refuse clauses that this kind of question does not have."""
@@ -105,7 +128,7 @@ def _without_group(words: list[str]) -> list[str]:
     >>> _without_group(["mean", "of", "hours", "group"]), _without_group(["mean", "of", "group"])
     (['mean', 'of', 'hours'], ['mean', 'of', 'group'])
     """
-    said = len(words) > 1 and words[-1].lower() == "group"
+    said = len(words) > 1 and words[-1].lower() in ("group", "grouped")
     before = words[-2].lower() if said else ""
     named = before in ("of", ",") or before[:1].isdigit() or (len(words) == 2 and before != "count")
     return words[:-1] if said and not named else words
@@ -142,6 +165,23 @@ def tokens(text: str) -> list[str]:
 def after_of(words: Sequence[str]) -> list[str]:
     """Return the words without a leading `of`."""
     return list(words[1:] if words and words[0].lower() == "of" else words)
+
+
+def one_column(found: Sequence[str], kind: str) -> str:
+    """Return the one column that a question of this kind is about."""
+    if len(found) != 1:
+        raise ParameterError(f"{kind} is about one column; write for example '{kind} of age'.")
+    return found[0]
+
+
+def leading_numbers(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the numbers that a list of words begins with, and the words behind them."""
+    rest, found = list(words), []
+    while rest and NUMBER.fullmatch(rest[0]):
+        word = rest.pop(0)
+        if word != ",":
+            found.append(word)
+    return found, rest
 
 
 def parts(words: Sequence[str]) -> list[list[str]]:

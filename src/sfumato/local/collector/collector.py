@@ -263,20 +263,20 @@ class Collector:
         """Count batches in memory; return what became of each, the records to be written, and names of batches."""
         names: list[str] = []
         said: list[Intake] = []
-        ids, values = [NOTHING[0]], [NOTHING[1]]
+        ids, values = [], []
         for batch in batches:
             found, good_ids, good_values = self._open(batch, names)
             said.append(found)
             ids.append(good_ids)
             values.append(good_values)
-        owners = np.repeat(np.arange(len(batches)), [len(part) for part in values[1:]])
+        owners = np.repeat(np.arange(len(batches), dtype=np.int32), [len(part) for part in values])
         counts, layout = self._state.server.counts, self._layout
-        numbers = np.concatenate(values)
+        numbers = _together(values, NOTHING[1])
         if not layout.ids:
             np.add.at(counts, numbers, 1)
             records, accepted = layout.records(numbers), owners
         else:
-            new = fresh(np.concatenate(ids), numbers, list(self._state.files.values()))
+            new = fresh(_together(ids, NOTHING[0]), numbers, list(self._state.files.values()))
             new.count(counts)
             records, accepted = new.records(layout.width), owners[new.first[new.new]]
         self._state.server.accepted += len(accepted)
@@ -344,6 +344,11 @@ class Collector:
         path = self.collection.directory / shard_name(self._number)
         self._number += 1
         return path
+
+
+def _together(parts: list[Any], nothing: Any) -> Any:
+    """Return tables end to end; a long one that is alone is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate([nothing, *parts])
 
 
 def _described(directory: Path, plan: Plan | None, ids: bool, shuffled: int) -> Collection:

@@ -20,7 +20,7 @@ ID_BYTES = 16
 WORD = 8
 RANGE = 1 << 17
 """About so many records, of all files together, are merged at a time."""
-WINDOW = 1 << 24
+WINDOW = 1 << 22
 """So many bytes of a mapped file are in memory at a time, about."""
 FENCE = 512
 """Of so many records that follow each other in a file the first id is kept in memory."""
@@ -106,7 +106,7 @@ def fresh(ids: Any, values: Any, files: Sequence[Sorted]) -> Fresh:
 
     ids = np.ascontiguousarray(ids)
     words = np.empty((len(ids), 2), dtype=np.uint64)
-    smallest, first = (np.empty(len(ids), dtype=np.int64) for _ in range(2))
+    smallest, first = np.empty(len(ids), dtype=np.int64), np.empty(len(ids), dtype=np.int32)
     count = distinct(ids, values, by_rows(ids), words, smallest, first)
     old = np.full(count, NONE, dtype=np.int64)
     for file in files:

@@ -1,6 +1,6 @@
-"""What questions and tables cost next to an earlier commit: CPU times of both, taken in turns, and their ratios.
+"""What questions, tables and decoding cost next to an earlier commit: CPU times of both, in turns, and their ratios.
 
-    python -m bench.against COMMIT [--rows 10000000] [--turns 3] [--only questions|table]
+    python -m bench.against COMMIT [--rows 10000000] [--turns 3] [--only questions|table|local]
 
 The earlier commit is checked out beside this tree for as long as it takes, and each tree runs its own `bench.questions`
 and `bench.table`, whose words may differ; what only one of them has is left out. Every turn is a process of its own;
@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from contextlib import closing
 from pathlib import Path
@@ -52,6 +53,32 @@ def read(large: str, small: str, name: str) -> Found:
     start = table.cpu()
     table.CONTESTANTS[name](large)
     return {name: [1000 * (table.cpu() - start)]}
+
+
+def decoded() -> Found:
+    """Return what it takes to find the popular items of a sketch: 64 bits, a fifth of the users with 20 items."""
+    import numpy as np
+
+    from sfumato import Noise, Pure, domain, local
+
+    found: Found = {}
+    for users in (10**5, 10**6):
+        for epsilon in (2, 4):
+            noise = Noise(insecure_seed=users + epsilon)
+            plan = local.plan(
+                users=users, spend=Pure(epsilon), items=domain.integers(0, 2**64 - 1), method="soft", seed=bytes(32)
+            )
+            items = noise.uniform(1 << 63, users).astype(np.uint64)
+            items[: users // 5] = np.resize(items[:20], users // 5)
+            server = plan.server()
+            server.ingest(plan.client().reports(items, noise))
+            times = []
+            for _ in range(4):
+                start = time.process_time()
+                server.popular()
+                times.append(1000 * (time.process_time() - start))
+            found[f"{users:,} users, epsilon {epsilon}"] = times[1:]  # the first one compiles
+    return found
 
 
 def contestants() -> list[str]:
@@ -103,9 +130,11 @@ def compare(trees: list[Path], folder: Path, options: argparse.Namespace) -> Non
     """Measure this tree and the earlier one."""
     from bench.table import make_file
 
-    if options.only != "table":
+    if options.only in {None, "questions"}:
         show("question", *in_turns(trees, options.turns, "questions"))
-    if options.only != "questions":
+    if options.only in {None, "local"}:
+        show("decode a sketch of", *in_turns(trees, options.turns, "local"))
+    if options.only in {None, "table"}:
         large, small = folder / "large.parquet", folder / "small.parquet"
         make_file(large, options.rows)
         make_file(small, 10**5)
@@ -123,7 +152,7 @@ def main() -> None:
     parser.add_argument("commit")
     parser.add_argument("--rows", type=int, default=10**7)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--only", choices=["questions", "table"])
+    parser.add_argument("--only", choices=["questions", "table", "local"])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
@@ -137,4 +166,5 @@ def main() -> None:
 if __name__ == "__main__":
     main()
 elif __name__ == "within":
-    print(json.dumps(asked() if sys.argv[1] == "questions" else read(*sys.argv[2:])))
+    alone = {"questions": asked, "local": decoded}
+    print(json.dumps(alone[sys.argv[1]]() if sys.argv[1] in alone else read(*sys.argv[2:])))

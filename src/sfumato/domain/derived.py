@@ -161,8 +161,8 @@ class Bins(Derivation):
     the base reaches below the first edge or above the last one, there is a further bin for that.
 
     >>> stage = Bins("age", edges=(18, 65)).on(Integers(0, 120))
-    >>> stage.encode(18), stage.labels()
-    (1, {0: 'below 18', 18: '18 to 64', 65: '65 and more'})
+    >>> stage.encode(18), list(stage.labels().values())
+    (1, ['below 18', '18 to 64', '65 and more'])
 
     A ledger of an earlier version has them `clipped`: what is beyond the edges is in the first and the last bin.
     """

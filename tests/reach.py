@@ -195,8 +195,11 @@ class _Imports(ast.NodeVisitor):
         )
         # What is neither a name with a home nor a module may be the list of homes itself.
         for one in homes if whole else [name]:
-            self._add(homes.get(one, package))
+            home = homes.get(one, package)
+            self._add(home)
             self._add(f"{package}.{one}")
+            if home not in (package, PACKAGE) and self.house.homes(home) is not None:
+                self._add_member(home, one)  # a room whose names live in further rooms that do the same
         if whole:
             self.found.update(self.house.below(package))
 

@@ -70,11 +70,13 @@ __getattr__, __dir__ = later(__name__, HOMES, {"old": "sfumato.serve"})
     "src/sfumato/fair/metric.py": "from sfumato.noise import Noise",
     "src/sfumato/fair/audits.py": "",
     "src/sfumato/fair/grid.py": "",
+    "src/sfumato/learn/__init__.py": "__getattr__, __dir__ = later(__name__, {'audit': 'sfumato.fair'})",
     "src/sfumato/moved.py": "",
     "tests/test_grid.py": "from sfumato.fair.grid import on_grid",
     "tests/test_metric.py": "from sfumato import fair\nfair.Metric",
     "tests/test_chain.py": "import sfumato as sf\ndef test():\n    sf.fair.audit()",
     "tests/test_member.py": "from sfumato.fair import audit",
+    "tests/test_far.py": "from sfumato.learn import audit",
     "tests/test_text.py": "HOME = 'sfumato.fair.Metric'",
     "tests/test_handed.py": "def test():\n    getattr(fair, name)\nfrom sfumato import fair",
     "tests/test_handed_chain.py": "import sfumato\nprint(sfumato.fair)",
@@ -128,7 +130,7 @@ def test_a_room_that_loads_its_names_one_by_one_is_reached_by_the_names_that_are
 
     assert reached("test_grid") == {"grid"}
     assert reached("test_metric") == reached("test_text") == {"metric", "noise"}
-    assert reached("test_chain") == reached("test_member") == {"audits"}
+    assert reached("test_chain") == reached("test_member") == reached("test_far") == {"audits"}
     for whole in ("test_handed", "test_handed_chain", "test_homes"):
         assert reached(whole) == {"metric", "noise", "audits", "grid"}
 

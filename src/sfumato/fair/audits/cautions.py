@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.fair.audits.case import Case
 from sfumato.fair.audits.group_counts import UNKNOWN, noted
 from sfumato.fair.people import as_text, cells, column_names, holds_numbers, strays, typed
 from sfumato.table.names import is_person
 from sfumato.words import alike
+
+if TYPE_CHECKING:
+    from sfumato.fair.audits.case import Case
 
 LISTED = 5
 

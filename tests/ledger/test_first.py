@@ -15,12 +15,12 @@ from sfumato.ledger.budget import Limit
 from sfumato.ledger.chain import FIRST, Row, canonical, sums_after, with_sums, without_sums
 from sfumato.noise import SinhNormal
 from sfumato.perturb import AdditiveNoise, calibrate, sensitivity
-from sfumato.privacy import EVERYTHING, Secrets, bound_from_json, subsample_loss
+from sfumato.privacy import EVERYTHING, Secrets, bound_from_json, settlement, subsample_loss
 from sfumato.privacy.calibrate import sinh_normal
 from sfumato.privacy.even_parts import even_part
 from sfumato.privacy.filters import filter_of
 from sfumato.privacy.gaussian import gaussian_m
-from sfumato.privacy.settlement import PRESETS, Shares, repeated, settled
+from sfumato.privacy.settlement import PRESETS, Shares, _settlement, repeated, settled
 from sfumato.select import top
 
 EVENT = Event("Laplace", "QR-LAP")
@@ -145,6 +145,22 @@ def test_a_share_fits_as_often_as_it_says():
 
 
 # Settlement time.
+
+
+def test_what_a_division_needs_of_the_limit_is_computed_when_the_ledger_is_opened(monkeypatch, tmp_path):
+    """The first reservation does not wait for it, neither where the ledger was made nor where it is opened again."""
+    limit = Approximate("1.234567", "1.234567e-6")
+    Ledger(tmp_path / "a", Budget(limit, each_attribute=Approximate("0.7654321", "1e-7"), secrets=TWO)).close()
+    _settlement.cache_clear()
+    with Ledger(tmp_path / "a") as ledger:
+
+        def searched(epsilon, delta, reserve):
+            assert delta == 0, "the noise that fills a limit is searched for while a question waits"
+
+        monkeypatch.setattr(settlement, "gauss_route", searched)
+        settled.cache_clear()
+        ledger.reserve("first", EVENT, flat(Cost.gaussian("1/10000")))
+        assert set(names(ledger).values()) == {"G"}
 
 
 def test_a_question_about_b_settles_b_and_both_but_not_a():

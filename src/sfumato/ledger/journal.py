@@ -85,6 +85,7 @@ class Journal:
             self.use_schema(opening.schema)
         self.store.prepare()
         load_enclosures()
+        self.book.foresee()
 
     def use_schema(self, fingerprint: str | tuple[str, ...]) -> None:
         """Name the schema, once and for all; refuse another one than the ledger was made for."""

@@ -20,11 +20,13 @@ from sfumato.privacy import EVERYTHING, Cost, Everything, Loss
 from sfumato.privacy.bounds import Approximate, Bound
 from sfumato.privacy.filters import Filter, Meter, Sums, filter_of
 from sfumato.privacy.gauss import OnSample
-from sfumato.privacy.settlement import Settlement, Shares, settled, widest
+from sfumato.privacy.settlement import Settlement, Shares, foresee, settled, widest
 
 OPEN = Filter((), ())
 """The filter of a limit whose delta is not divided yet: it has no meters."""
 
+MOST_FORESEEN = 8
+"""Of so many different limits it is computed beforehand how they may be divided; usually there are two."""
 MOST_PARTS = 64
 """For how many ways of reading all attributes it is remembered which limits they cost the same."""
 
@@ -197,6 +199,13 @@ class Rulebook:
             if further:
                 self._further[place] = further
             self._longest = max(self._longest, len(rule.limit.on))
+
+    def foresee(self) -> None:
+        """Compute what dividing the open limits needs, so that their first question does not wait for it."""
+        still = {rule.limit.bound: None for rule in self.rules if not rule.settled}
+        for bound in list(still)[:MOST_FORESEEN]:
+            assert isinstance(bound, Approximate)
+            foresee(bound)
 
     def zero(self) -> list[str]:
         """Return the sums of an empty history."""

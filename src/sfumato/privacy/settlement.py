@@ -100,6 +100,8 @@ PRESETS = {
     "L": (Fraction(50, 100), Fraction(5, 100), Fraction(45, 100), RESERVE),
 }
 """For Gaussian and many small questions, for Rényi curves, and for questions that leak."""
+BY_COST = "R"
+"""The one whose order is that of the first question; those of the others are of the limit alone."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,13 @@ def settled(limit: Approximate, costs: Sequence[Cost]) -> Settlement | None:
     return None
 
 
+def foresee(limit: Approximate) -> None:
+    """Compute what dividing a limit needs of the limit alone, so that its first question does not wait for it."""
+    for name in PRESETS:
+        if name != BY_COST:
+            _usual(limit, name)
+
+
 def repeated(gate: Filter, cost: Cost) -> int | float:
     """Return how often a cost fits an empty filter, by exact division of ceilings by charges."""
     charges = gate.charge(cost)
@@ -161,9 +170,16 @@ def widest(limit: Approximate) -> Filter:
 
 
 def _preset(limit: Approximate, name: str, cost: Cost) -> Settlement:
+    if name != BY_COST:
+        return _usual(limit, name)
     leaks, order, gauss, reserve = PRESETS[name]
-    at = own_order(limit.epsilon, order * limit.delta, cost) if name == "R" else _usual_order(limit, order)
+    at = own_order(limit.epsilon, order * limit.delta, cost)
     return _settlement(limit, Shares(name, leaks, order, gauss, reserve, at))
+
+
+def _usual(limit: Approximate, name: str) -> Settlement:
+    leaks, order, gauss, reserve = PRESETS[name]
+    return _settlement(limit, Shares(name, leaks, order, gauss, reserve, _usual_order(limit, order)))
 
 
 @lru_cache(maxsize=1 << 12)

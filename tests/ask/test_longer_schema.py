@@ -7,6 +7,7 @@ import pytest
 
 from sfumato import Concentrated, Pure, Schema, curate
 from sfumato.domain import bins, categories, integers
+from sfumato.ledger import Ledger
 from sfumato.questions import Count, Histogram, Mean, Quantiles, Synthesize
 
 SCHEMA = Schema({"age": integers(0, 99), "sex": categories("F", "M")}, person="id", rows_per_person=2)
@@ -37,6 +38,18 @@ def test_what_names_none_of_the_added_columns_is_free(tmp_path, question):
                 assert other.reused and str(other.value) == str(one.value) and other.loss == one.loss
             kept = curator.stored((again[0] if isinstance(again, list) else again).request)
             assert str(kept) == str(again) or kept == again
+
+
+def test_only_a_schema_with_derived_columns_is_looked_up_before_the_charge(monkeypatch):
+    looked: list[str] = []
+    knows = Ledger.knows
+    monkeypatch.setattr(Ledger, "knows", lambda self, key: looked.append(key) or knows(self, key))
+    for schema, times in ((SCHEMA, 0), (LONGER, 2)):
+        with curate(ROWS, schema, Pure(10), snapshot="now") as curator:
+            first = curator.mean("age", spend=Pure(1))
+            assert len(looked) == times
+            again = curator.mean("age", spend=Pure(1))
+            assert again.reused and again.value == first.value
 
 
 def test_what_names_an_added_column_is_a_question_of_its_own(tmp_path):

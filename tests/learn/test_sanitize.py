@@ -167,6 +167,14 @@ def test_refusals(make, error, message):
         make().fit([[1], [2]], [True, False])
 
 
+def test_numbers_needed_follow_the_width_of_gaussian_noise_also_where_it_is_small():
+    few, many = (
+        learner(spend=Concentrated(rho), domains=imputed.integers(0, 99), method="cells").needed()
+        for rho in ("1/2", "1/100")
+    )
+    assert few * math.sqrt(50) == pytest.approx(many, rel=0.01)  # the deviations are 1.4 and 10
+
+
 def test_numbers_needed_are_finite_and_fall_with_the_accuracy():
     for options in ({}, {"domains": imputed.integers(0, 99)}, {"method": "points"}):
         few, many = (learner(**options).needed(accuracy) for accuracy in (0.2, 0.05))

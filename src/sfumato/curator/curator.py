@@ -9,8 +9,6 @@ from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-import numpy as np
-
 from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked, left_of
 from sfumato.ask.packing import unpack
@@ -22,7 +20,6 @@ from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.words import INSTEAD, speaking
 from sfumato.errors import AccuracyWarning, BudgetExceeded, LedgerError, ParameterError, SchemaError, TooLarge
 from sfumato.exact import Number, exact
-from sfumato.learn.question import Learn
 from sfumato.ledger import Ledger
 from sfumato.ledger.largest import scaled
 from sfumato.ledger.running import Coins
@@ -38,7 +35,6 @@ from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
     from sfumato.curator.statements import SqlAnswer
-    from sfumato.learn.estimator import PrivateModel
     from sfumato.report import Evidence, ThreatReport
     from sfumato.sql.explanation import Explanation
 
@@ -335,29 +331,6 @@ class Curator(Shorthands):
         """Read what `Answer.to_json` wrote."""
         return read_answer(record, self.schema)
 
-    def learn(
-        self,
-        learner: PrivateModel,
-        *,
-        features: str | Sequence[str],
-        target: str,
-        missing: Mapping[str, Any] | None = None,
-        analyst: str | None = None,
-    ) -> Answer:
-        """Fit a private learner to columns of the table: its spend is reserved first, and the rule is stored.
-
-        Domains come from the schema; `missing={"age": 0}` says what a missing cell counts as, which a column that
-        keeps missing cells apart needs. The same learner on the same columns again is free. The value of the answer
-        is the rule; the learner is fitted by it, and predicts.
-        """
-        spend = _spend_of(learner)
-        question = Learn.of(learner, features, target, missing)
-        answer = self.ask(question, spend, analyst=analyst)
-        facts = question.facts(self.schema, self.basis.gauge(question.measure).charged)
-        learner.keep(facts, answer.loss, answer.value)
-        learner.feature_names_in_ = np.array(question.features, dtype=object)
-        return answer
-
     def guarantee(self, names: Any = EVERYTHING, people: int = 1) -> Any:
         """Return what everything answered, now and later, satisfies."""
         return self.ledger.guarantee(names, people)
@@ -389,20 +362,3 @@ class Curator(Shorthands):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _spend_of(learner: PrivateModel) -> Bound:
-    """Return what a fit may cost; refuses what is no learner, or brings domains or noise of its own."""
-    from sfumato.learn.estimator import PrivateModel
-
-    if not isinstance(learner, PrivateModel):
-        raise ParameterError(
-            "learn takes a learner of sfumato.learn; write learn(PrivateThreshold(spend=Pure(1)), ...)."
-        )
-    if learner.spend is None:
-        raise ParameterError(f"A fit costs something; write {type(learner).__name__}(spend=Pure(1)).")
-    if learner.domains is not None or learner.noise is not None:
-        raise ParameterError(
-            "The schema says what each column may hold, and the curator draws the noise; leave domains= and noise= out."
-        )
-    return learner.spend

@@ -8,14 +8,17 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from sfumato import questions
 from sfumato.answer import Answer
 from sfumato.ask.question import Where, as_columns
 from sfumato.curator.grouped import grouped_answer, groups_of, rules_of
 from sfumato.curator.words import INSTEAD, in_own_words, speaking
-from sfumato.errors import UnknownName
+from sfumato.errors import ParameterError, UnknownName
 from sfumato.exact import Number
-from sfumato.privacy import Bound
+from sfumato.learn.question import Learn
+from sfumato.privacy import Attributes, Bound
 from sfumato.questions import Question
 from sfumato.questions.counts.groups import Aggregates, Keys
 from sfumato.questions.quantiles.choice import Method
@@ -26,6 +29,7 @@ from sfumato.totals.aggregates import Aggregate
 from sfumato.words import Guided
 
 if TYPE_CHECKING:
+    from sfumato.learn.estimator import PrivateModel
     from sfumato.ledger import Ledger
     from sfumato.questions.conversation import Conversation, Prior
     from sfumato.table.data import Table
@@ -343,3 +347,45 @@ class Shorthands(Guided, Viewed, ABC):
         from sfumato.curator.talking import open_talk
 
         return open_talk(self, domain, spend, prior, queries=queries, **options)
+
+    def learn(
+        self,
+        learner: PrivateModel,
+        *,
+        features: str | Sequence[str],
+        target: str,
+        missing: Mapping[str, Any] | None = None,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Fit a private learner to columns of the table: its spend is reserved first, and the rule is stored.
+
+        Domains come from the schema; `missing={"age": 0}` says what a missing cell counts as, which a column that
+        keeps missing cells apart needs. The same learner on the same columns again is free. The value of the answer
+        is the rule; the learner is fitted by it, and predicts.
+        """
+        spend, question = _spend_of(learner), Learn.of(learner, features, target, missing)
+        answer: Answer = self.ask(question, spend, analyst=analyst)
+        learner.keep(question.facts(self.schema, self._charged(question)), answer.loss, answer.value)
+        learner.feature_names_in_ = np.array(question.features, dtype=object)
+        return answer
+
+    def _charged(self, question: Learn) -> Attributes:
+        """Return the attributes whose change costs something in a fit."""
+        return self.basis.gauge(question.measure).charged
+
+
+def _spend_of(learner: PrivateModel) -> Bound:
+    """Return what a fit may cost; refuses what is no learner, or brings domains or noise of its own."""
+    from sfumato.learn.estimator import PrivateModel
+
+    if not isinstance(learner, PrivateModel):
+        raise ParameterError(
+            "learn takes a learner of sfumato.learn; write learn(PrivateThreshold(spend=Pure(1)), ...)."
+        )
+    if learner.spend is None:
+        raise ParameterError(f"A fit costs something; write {type(learner).__name__}(spend=Pure(1)).")
+    if learner.domains is not None or learner.noise is not None:
+        raise ParameterError(
+            "The schema says what each column may hold, and the curator draws the noise; leave domains= and noise= out."
+        )
+    return learner.spend

@@ -19,18 +19,14 @@ from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 from zipfile import ZipFile
 
-import numpy as np
-
 from sfumato.answer import Answer
 from sfumato.ask.expected import Expected
-from sfumato.curator.curator import _spend_of
 from sfumato.curator.finishing import read_answer
 from sfumato.curator.foreseen import Foreseen
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.statements import SqlAnswer, read_answers
 from sfumato.curator.words import speaking
 from sfumato.errors import AccuracyWarning, LedgerError, ParameterError, SfumatoError
-from sfumato.learn.question import Learn
 from sfumato.ledger.verify import Verification
 from sfumato.noise import new_key
 from sfumato.privacy import EVERYTHING, Bound, Loss, bound_from_json
@@ -46,7 +42,7 @@ from sfumato.table.schema import Schema
 from sfumato.words import understood
 
 if TYPE_CHECKING:
-    from sfumato.learn.estimator import PrivateModel
+    from sfumato.learn.question import Learn
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 TRIES = 4
@@ -214,21 +210,8 @@ class Remote(Shorthands):
             return self.explain(statement, spend)
         return read_answers(read, self._answers(self._asked({"sql": statement}, spend, request)))
 
-    def learn(
-        self,
-        learner: PrivateModel,
-        *,
-        features: str | Sequence[str],
-        target: str,
-        missing: Mapping[str, Any] | None = None,
-        analyst: str | None = None,
-    ) -> Answer:
-        """Fit a private learner to columns of the data set; as `Curator.learn` does."""
-        spend, question = _spend_of(learner), Learn.of(learner, features, target, missing)
-        answer: Answer = self.ask(question, spend, analyst=analyst)
-        learner.keep(question.facts(self.schema, frozenset()), answer.loss, answer.value)
-        learner.feature_names_in_ = np.array(question.features, dtype=object)
-        return answer
+    def _charged(self, question: Learn) -> frozenset[str]:
+        return frozenset()  # what a fit read is not told over the line
 
     def _me(self, analyst: str | None) -> None:
         if analyst is not None:

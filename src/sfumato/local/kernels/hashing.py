@@ -12,6 +12,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from sfumato.exact.search import smallest_between
+
 LONGEST = 55
 """The longest message that fits one block of 64 bytes with its padding."""
 
@@ -19,11 +21,7 @@ _PRIMES = [number for number in range(2, 312) if all(number % small for small in
 
 
 def _cube_root(number: int) -> int:
-    low, high = 0, 1 << (number.bit_length() // 3 + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if middle**3 <= number else (low, middle)
-    return low
+    return smallest_between(0, 1 << (number.bit_length() // 3 + 1), lambda root: root**3 > number) - 1
 
 
 # The constants of the standard: first bits of the fractions of the cube and square roots of the first primes.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge, NotProvable, ParameterError, UnsupportedSpend
+from sfumato.exact.search import smallest_between
 from sfumato.learn.cells import Codes, rounded_up
 from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
@@ -110,12 +111,11 @@ class PrefixLength(Mechanism):
 
     def run(self, exact: Sequence[int], noise: Noise) -> int:
         """Halve."""
-        low, high = 0, self.bits + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            passed = exact[middle] + noise.draw(DiscreteLaplace(self.scale)) >= self.least
-            low, high = (middle, high) if passed else (low, middle)
-        return low
+
+        def is_few(length: int) -> bool:
+            return exact[length] + noise.draw(DiscreteLaplace(self.scale)) < self.least
+
+        return smallest_between(0, self.bits + 1, is_few) - 1
 
 
 @dataclass(frozen=True, kw_only=True)

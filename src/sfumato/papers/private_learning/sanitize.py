@@ -18,9 +18,8 @@ from sfumato.learn.concepts import OfConcepts
 from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule
-from sfumato.learn.sampling import summed_noise
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.noise import Noise
 from sfumato.papers.private_learning.families import Family
 from sfumato.papers.private_learning.fitted import Recipe, fitted_rule
 from sfumato.papers.private_learning.labellings import concepts_from_json, concepts_to_json, family_from
@@ -36,7 +35,6 @@ from sfumato.papers.private_learning.sanitized import (
     point_rows,
     unsigned,
 )
-from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Loss
 from sfumato.questions.synthesis.question import Synthesize
 from sfumato.table.gauge import Basis
@@ -192,12 +190,12 @@ class SanitizeThenLearn(PrivateLearner, OfConcepts):
             rows = math.prod(mechanism.sizes)
             family = self._class()
             ways = rows * math.log(2) if isinstance(family, Recipe) else family.log_count(rows, len(mechanism.sizes))
-            return rounded_up(2 / accuracy * summed(mechanism.noise, rows, math.log(2 / failure) + ways))
+            return rounded_up(2 / accuracy * mechanism.noise.law.sum_width(rows, math.log(2 / failure) + ways))
         if isinstance(mechanism, MedianRows):
             tree = mechanism.tree
             cells = 2 ** (tree.levels + 1) - 1
             lost = (math.log(tree.last - tree.first + 1) + math.log(2 * cells / failure)) / (2 * float(tree.rate))
-            noise = summed(tree.counts, cells, math.log(8 * cells / failure))
+            noise = tree.counts.law.sum_width(cells, math.log(8 * cells / failure))
             return rounded_up((8 * lost + 4 * noise) / (0.75 * accuracy))
         return 1
 
@@ -211,10 +209,3 @@ def released_sample(facts: LearningFacts, value: Rows) -> Sample:
     codes = np.array(rows, dtype=object if any(abs(cell) >= 2**62 for row in rows for cell in row) else np.int64)
     both = np.concatenate([codes, codes])
     return Sample.of(both, np.repeat([0, 1], len(rows)), np.concatenate([total - second, second]))
-
-
-def summed(noise: AdditiveNoise, terms: int, log_odds: float) -> float:
-    """Return what no sum of so many draws exceeds, except with probability exp(-log_odds)."""
-    if isinstance(noise.law, DiscreteLaplace):
-        return summed_noise(terms, float(noise.law.scale), math.exp(-min(log_odds, 700)))
-    return math.sqrt(2 * terms * float(noise.error(0.683)) ** 2 * log_odds)

@@ -13,18 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.errors import AccuracyWarning, NotProvable, ParameterError
-from sfumato.exact import (
-    INFINITY,
-    Extended,
-    Infinity,
-    Number,
-    above_zero,
-    at_least_zero,
-    between_zero_and_one,
-    exact,
-    float_log,
-)
-from sfumato.exact.rational import show
+from sfumato.exact.infinity import INFINITY, Extended, Infinity
+from sfumato.exact.rational import Number, above_zero, at_least_zero, between_zero_and_one, exact, float_log, show
 from sfumato.privacy.bounds import Concentrated, Truncated
 from sfumato.privacy.conversion import nearby
 from sfumato.privacy.cost import Cost

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from sfumato.exact import enclose_up, rational_ball, significant_up
 from sfumato.exact.enclosure import Ball
-from sfumato.exact.search import smallest_between
+from sfumato.exact.search import smallest, smallest_between
 
 MOST_PEOPLE = 10**8
 """The time of a tail grows with the root of the number of people."""
@@ -63,21 +63,18 @@ class Responses:
         The leak at epsilon' is the largest of own(j) - e^epsilon'·other(j) over all j, so epsilon' is the largest
         logarithm of (own(j) - delta)/other(j). It is taken at the smallest j whose own loss leaks at most delta.
         """
-        first = low = self.first_above(Fraction(0))
+        first = self.first_above(Fraction(0))
         bits = 64 + (delta.denominator // delta.numerator).bit_length()
 
-        def leaks(count: int) -> bool:
+        def keeps(count: int) -> bool:
+            if not first <= count < self.people:
+                return count >= self.people  # everybody's own loss leaks nothing
             leak = enclose_up(lambda: self._leak(self.loss(count)), bits)
             assert leak is not None
-            return leak > delta
+            return leak <= delta
 
         # Floats say where to look, then the proof looks there: sums of balls are slow.
-        high, step = min(max(first, self._nearby(float(delta))), self.people), 1
-        while leaks(high):
-            low, high, step = high + 1, min(high + step, self.people), 2 * step
-        while low < high:
-            middle = max(low, high - step) if step < (high - low) // 2 else (low + high) // 2
-            low, high, step = (middle + 1, high, step) if leaks(middle) else (low, middle, 2 * step)
+        low = smallest(keeps, self._nearby(float(delta)))
         found = self._loss_at(low, delta)
         # Leaks are rounded up, so j may lie too high, which shows: its epsilon' is then at most the loss of j - 1.
         while low > first and (found is None or found < self.loss(low - 1)):

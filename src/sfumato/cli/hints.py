@@ -49,6 +49,8 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r",? same_data=True", " --same-data"),
     (r"snapshot='([^']*)'", r"--snapshot \1"),
     (r"\b(table|private|snapshot|analyst|ledger|population)=(?=[ .,;:])", r"--\1"),
+    (r"\bmemory_limit=(?=[ .,;:])", "--memory-limit"),
+    (r"\btemp_directory(?== | ')", "--temp-directory"),
     (r"sf\.draft\('([^']*)'\)|draft_schema\(source\)", r"sfumato init \1"),
     (r"schema\.with_columns\(.*?_bins=bins\('([^']*)', step=…\)\)",
      r'[columns.\1_bins] with the lines type = "bins", of = "\1" and step = …'),

@@ -41,6 +41,7 @@ class Desk:
             keep_head=terms.keep_head,
             private=terms.private,
             memory_limit=terms.memory_limit,
+            temp_directory=terms.temp_directory,
         )
         book = Ledger(terms.ledger, private=terms.private)
         self.front = Curator(self.curator.table, book, book.relation)

@@ -98,7 +98,7 @@ class PlannedTable(Table):
             plan = guarded(lambda: self._source.planned(query, most, read))
         except EngineError as failure:
             raise TooLarge(
-                f"The engine cannot run this question: {REASONS[failure.cause]}. Nothing was spent."
+                f"The engine cannot run this question ({failure.kind}): {REASONS[failure.cause]}. Nothing was spent."
             ) from None
         kind = query.table.schema().to_pyarrow() if plan is None else plan.kind
         needs = 0 if most is None else COPIES * most * sum(self._width(name) for name in kind.names)

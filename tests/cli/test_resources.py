@@ -63,6 +63,8 @@ def test_publishing_takes_them_too(place: Place) -> None:
 
 def test_what_is_wrong_is_said_in_the_words_of_the_shell(place: Place, tmp_path: Path) -> None:
     before = place.spent()
+    found = place.query("count", "--most-rows", "0")
+    assert found.code == 2 and "most_rows" in found.err.replace("--most-rows", "most_rows")
     found = place.query("count", "--temp-directory", str(tmp_path / "nowhere"))
     assert found.code == 2 and "--temp-directory" in found.err and "make it first" in found.err
     found = place.query("count", "--memory-limit", "much")

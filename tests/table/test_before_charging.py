@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato import Approximate, Pure, curate
+from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Pure, Relation, curate
 from sfumato.domain import categories, integers
 from sfumato.errors import EngineError, ParameterError, SchemaError, TooLarge, Unfinished
 from sfumato.questions import GroupBy, Histogram, Mean, Quantiles, Synthesize
+from sfumato.questions.synopsis import Synopsize, one_hot
 from sfumato.table import Schema, data, open_table
 from sfumato.table.engine import Source
 from sfumato.table.failures import REASONS, cause_of, guarded
@@ -107,6 +108,59 @@ def test_the_bound_is_public() -> None:
         assert PlannedTable(table, None).view(("pay",), public.rule)._most(("pay",)) is None
         weighed = Basis(SCHEMA, table.people).gauge(Ordered("pay"))
         assert PlannedTable(table, table.people).view(("pay",), weighed.rule)._most(("pay",)) is None
+
+
+def test_what_somebody_said_about_the_rows_bounds_what_nothing_else_does() -> None:
+    with open_table(table_of(), SCHEMA, resources=Resources(most_rows=50)) as table:
+        weighed, picked = Basis(SCHEMA, table.people).gauge(Ordered("pay")), Basis(SCHEMA, None).gauge(Rows(("pay",)))
+        known, unknown = PlannedTable(table, table.people), PlannedTable(table, None)
+        assert known.view(("pay",), weighed.rule)._most(("pay",)) == 50
+        assert known.view(("pay",), picked.rule)._most(("pay",)) == 50 < 2 * table.people
+        assert unknown.view(("pay",), picked.rule)._most(("pay",)) == 50
+        assert unknown.view(("job",), picked.rule)._most(("job",)) == 4
+        # Each person counts in a few groups, of which no more are found than that.
+        assert known.view(("pay",), weighed.rule)._at_most(("pay",), 1) == table.people
+    # A statement joins rows: there may be more of them than in its tables.
+    with open_table(table_of(), SCHEMA, resources=Resources(most_rows=50)) as table:
+        table.flat = True  # type: ignore[misc]
+        assert PlannedTable(table, None).public_rows is None
+
+
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE])
+def test_weighed_readings_and_people_who_come_and_go_are_refused_before_they_are_charged(
+    relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their number of rows is private, so only what somebody said of it bounds them."""
+    monkeypatch.setattr(Resources, "memory", 10**6)
+    limit = Approximate(60, 1e-3)
+    asked = (Quantiles("pay"), Histogram("pay", keys="private"))
+    for most in (None, 10**6):
+        with curate(table_of(), SCHEMA, limit, relation=relation, most_rows=most) as curator:
+            for question in asked:
+                if most is None:
+                    curator.ask(question, Approximate(1, 1e-6))
+                    continue
+                # Rows that are picked are few where the number of people is public.
+                if relation is REPLACE_ONE and question is asked[1]:
+                    continue
+                with pytest.raises(TooLarge, match="lower most_rows=") as refused:
+                    curator.ask(question, Approximate(1, 1e-6))
+                assert refused.value.needs == 4 * 16 * 10**6
+            assert len(curator.ledger.history()) == (len(asked) if most is None else 0)
+
+
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE])
+def test_conversations_and_synopses_are_refused_before_they_are_charged(
+    relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with curate(table_of(500), SCHEMA, Approximate(9, 1e-3), relation=relation) as curator:
+        monkeypatch.setattr(Resources, "memory", 5_000)
+        spend = Approximate(1, 1e-6)
+        with pytest.raises(TooLarge, match="nothing was spent; ask about fewer columns"):
+            curator.converse(domain=["age", "job"], spend=spend)
+        with pytest.raises(TooLarge, match="nothing was spent; ask about fewer columns"):
+            curator.ask(Synopsize(columns=one_hot(SCHEMA, ["age", "job"]), options={"width": 1}), spend)
+        assert curator.ledger.history() == []
 
 
 def test_a_query_that_nests_too_deeply_is_refused_before_it_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from sfumato.cli.options import (
     KeepHead,
     LedgerOption,
     MemoryLimit,
+    MostRows,
     Out,
     PaidSpend,
     Plot,
@@ -59,6 +60,7 @@ def query_command(
     keep_head: KeepHead = None,
     memory_limit: MemoryLimit = None,
     temp_directory: TempDirectory = None,
+    most_rows: MostRows = None,
     as_json: Json = False,
 ) -> None:
     """Answer one question, charged to a ledger before the data are touched.
@@ -69,7 +71,18 @@ def query_command(
     """
     _check_files(question, schema, out, rows, plot, force=force)
     desk = _desk(
-        data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head, memory_limit, temp_directory
+        data,
+        schema,
+        ledger,
+        snapshot,
+        same_data,
+        analyst,
+        table,
+        private,
+        keep_head,
+        memory_limit,
+        temp_directory,
+        most_rows,
     )
     found = _answered(desk, question, spend, preview=preview, rehearse=rehearse, together=together, as_json=as_json)
     _show(found, out, rows, plot, as_json)
@@ -97,6 +110,7 @@ def learn_command(
     keep_head: KeepHead = None,
     memory_limit: MemoryLimit = None,
     temp_directory: TempDirectory = None,
+    most_rows: MostRows = None,
     as_json: Json = False,
 ) -> None:
     """Learn a private model of a column; --out keeps it, and `sfumato read MODEL "predict people.csv"` uses it.
@@ -110,7 +124,18 @@ def learn_command(
     question = f"{about} with {learner}{f' missing {missing}' if missing else ''}"
     _check_files(question, schema, out, None, None, force=force)
     desk = _desk(
-        data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head, memory_limit, temp_directory
+        data,
+        schema,
+        ledger,
+        snapshot,
+        same_data,
+        analyst,
+        table,
+        private,
+        keep_head,
+        memory_limit,
+        temp_directory,
+        most_rows,
     )
     _show(_answered(desk, question, spend, preview=preview, as_json=as_json), out, None, None, as_json)
 
@@ -237,6 +262,7 @@ def converse_command(
     keep_head: KeepHead = None,
     memory_limit: MemoryLimit = None,
     temp_directory: TempDirectory = None,
+    most_rows: MostRows = None,
     as_json: Json = False,
 ) -> None:
     """Ask many conditions from one spend: its model answers, and the data correct it where it is wrong."""
@@ -246,7 +272,18 @@ def converse_command(
 
     check_out(out, force=force)
     desk = Desk(
-        data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head, memory_limit, temp_directory
+        data,
+        schema,
+        ledger,
+        snapshot,
+        same_data,
+        analyst,
+        table,
+        private,
+        keep_head,
+        memory_limit,
+        temp_directory,
+        most_rows,
     )
     named = None if columns is None else [part.strip() for part in columns.split(",")]
     talk = converse(desk, conditions or (), spend, columns=named, queries=queries, name=name, prior=prior)

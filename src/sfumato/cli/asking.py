@@ -47,6 +47,7 @@ class Desk:
     keep_head: Path | None = None
     memory_limit: str | None = None
     temp_directory: Path | None = None
+    most_rows: int | None = None
 
     @contextmanager
     def open(self, schema: Schema | None = None) -> Iterator[Curator]:
@@ -62,6 +63,7 @@ class Desk:
                 table=self.table,
                 memory_limit=self.memory_limit,
                 temp_directory=self.temp_directory,
+                most_rows=self.most_rows,
             )
             with curator.table:
                 yield curator

@@ -18,6 +18,7 @@ from sfumato.cli.options import (
     LedgerCommands,
     LedgerPlace,
     MemoryLimit,
+    MostRows,
     PaidSpend,
     Private,
     SameData,
@@ -151,6 +152,7 @@ def preview(
     private: Private = None,
     memory_limit: MemoryLimit = None,
     temp_directory: TempDirectory = None,
+    most_rows: MostRows = None,
     as_json: Json = False,
 ) -> None:
     """Say whether a question would fit, or that it was answered before and is free; costs nothing."""
@@ -158,7 +160,18 @@ def preview(
 
     with watched("Working"):
         desk = Desk(
-            data, schema, ledger, snapshot, same_data, analyst, table, private, None, memory_limit, temp_directory
+            data,
+            schema,
+            ledger,
+            snapshot,
+            same_data,
+            analyst,
+            table,
+            private,
+            None,
+            memory_limit,
+            temp_directory,
+            most_rows,
         )
         found = ask(desk, question, spend, preview=True)
     emit(found.to_json(), lambda: preview_text(found), as_json)

@@ -50,6 +50,7 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"snapshot='([^']*)'", r"--snapshot \1"),
     (r"\b(table|private|snapshot|analyst|ledger|population)=(?=[ .,;:])", r"--\1"),
     (r"\bmemory_limit=(?=[ .,;:])", "--memory-limit"),
+    (r"\bmost_rows=(?=[ .,;:])", "--most-rows"),
     (r"\btemp_directory(?== | ')", "--temp-directory"),
     (r"sf\.draft\('([^']*)'\)|draft_schema\(source\)", r"sfumato init \1"),
     (r"schema\.with_columns\(.*?_bins=bins\('([^']*)', step=…\)\)",

@@ -173,6 +173,10 @@ TempDirectory = Annotated[
     Path | None,
     typer.Option(help="Where rows go that do not fit memory: as secret as the data; the system's own if left out."),
 ]
+MostRows = Annotated[
+    int | None,
+    typer.Option(help="How many rows there are at most, as everybody may know; bounds what a reading needs."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Yes = Annotated[
     list[str] | None,

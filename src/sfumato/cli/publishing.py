@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.options import Json, MemoryLimit, Subcommands, TempDirectory
+from sfumato.cli.options import Json, MemoryLimit, MostRows, Subcommands, TempDirectory
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
@@ -59,10 +59,11 @@ def run(
     today: Today = None,
     memory_limit: MemoryLimit = None,
     temp_directory: TempDirectory = None,
+    most_rows: MostRows = None,
     as_json: Json = False,
 ) -> None:
     """Release every period that is due and not done, the oldest first; complete what was cut short."""
-    publication = _load(file, memory_limit, temp_directory)
+    publication = _load(file, memory_limit, temp_directory, most_rows)
     if sum(one is not None for one in (period, give_up, again)) > 1:
         raise ParameterError("--period, --give-up and --again each name a period; write one of them.")
     if give_up is not None:
@@ -83,11 +84,12 @@ def backfill(
     today: Today = None,
     memory_limit: MemoryLimit = None,
     temp_directory: TempDirectory = None,
+    most_rows: MostRows = None,
     as_json: Json = False,
 ) -> None:
     """Release the periods between two days; running totals go on in their order."""
     with watched("Publishing"):
-        _told(_load(file, memory_limit, temp_directory).backfill(first, last, _day(today)), as_json)
+        _told(_load(file, memory_limit, temp_directory, most_rows).backfill(first, last, _day(today)), as_json)
 
 
 @publish_app.command()
@@ -112,10 +114,13 @@ def verify(file: File, as_json: Json = False) -> None:
         raise typer.Exit(CHECK_FAILED)
 
 
-def _load(file: Path, memory_limit: str | None = None, temp_directory: Path | None = None) -> Publication:
+def _load(
+    file: Path, memory_limit: str | None = None, temp_directory: Path | None = None, most_rows: int | None = None
+) -> Publication:
     from sfumato.publish import Publication
 
-    return Publication.load(file, memory_limit=memory_limit, temp_directory=temp_directory)
+    how: dict[str, Any] = {"memory_limit": memory_limit, "temp_directory": temp_directory, "most_rows": most_rows}
+    return Publication.load(file, **how)
 
 
 def _told(done: Sequence[Period], as_json: bool) -> None:

@@ -73,14 +73,15 @@ class Publication:
         memory_limit: str | int | None = None,
         temp_directory: str | Path | None = None,
         storage: str = STORAGE_LEVELS[0],
+        most_rows: int | None = None,
     ) -> Publication:
         """Read a publication from its TOML file.
 
         `source` is a function that hands over the rows between two days, in place of the source that the file names: a
         Spark frame, a data frame, or anything else that can be asked. Rows of other days are left out by their stamp.
-        `memory_limit`, `temp_directory` and `storage` say what an engine may use of the machine, as in `curate`.
+        `memory_limit`, `temp_directory`, `storage` and `most_rows`, of a period, are those of `curate`.
         """
-        return cls(load_file(path), source, Resources(memory_limit, temp_directory, storage))
+        return cls(load_file(path), source, Resources(memory_limit, temp_directory, storage, most_rows))
 
     @classmethod
     def declare(cls, record: Mapping[str, Any], home: str | Path = ".", source: Rows | None = None) -> Publication:

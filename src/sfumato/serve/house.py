@@ -79,6 +79,7 @@ class Dataset:
     approve_above: Bound | None = None
     memory_limit: str | None = None
     temp_directory: Path | None = None
+    most_rows: int | None = None
     quotas: Mapping[str, Bound] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

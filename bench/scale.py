@@ -1,10 +1,12 @@
-"""What large tables cost: every case against the raw query of the same engine, CPU and peak memory.
+"""What large tables cost: every case against the raw query of the same engine, CPU and peak memory, by rows.
 
-    python -m bench.scale [--rows 1000000] [--only quantiles keys …]
+    python -m bench.scale [--rows 100000 1000000 10000000] [--only quantiles keys …]
 
 Every case runs in a process of its own, first on a small table, so that the loading of code is not measured; CPU time
-is of all threads, memory is the peak of the process. Bars are those of tables of 10^7 rows; smaller sizes show where
-they stand.
+is of all threads, memory is the peak of the process. The exponent is the slope of the CPU time over the rows, both as
+logarithms, without the smallest of three sizes or more: what an answer costs whatever the rows are lowers it. Bars are
+those of 10^7 rows, and `--rows 100000 1000000 10000000 50000000` goes further. What is charged and lost is counted by
+`python -m bench.scale_matrix`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +137,6 @@ BARS = {
     "private keys": ("raw group-by key", 5),
     "their intervals": ("a million cells", 2),  # the answer, and as much again for its intervals
 }
-MOST_MIB = 1024
 
 
 def run_one(name: str, path: str, small: str) -> None:
@@ -155,10 +156,40 @@ def measured(name: str, path: Path, small: Path) -> dict[str, float]:
     return found
 
 
+def exponent(seconds: Mapping[int, float]) -> float | None:
+    """Return the slope of CPU time over rows on a doubly logarithmic scale; None of one size alone.
+
+    >>> exponent({10: 1.0, 100: 10.0})
+    1.0
+    """
+    import numpy as np
+
+    sizes = sorted(seconds)
+    if len(sizes) < 2:
+        return None
+    used = sizes[1:] if len(sizes) > 2 else sizes
+    slope = np.polyfit(np.log10(used), np.log10([seconds[size] for size in used]), 1)[0]
+    return round(float(slope), 2)
+
+
+def line_of(name: str, found: Mapping[str, Mapping[int, Mapping[str, float]]]) -> str:
+    """Return the line of a case in the table: CPU and times raw for every size, peak memory, exponent and bars."""
+    sizes = sorted(found[name])
+    against, most = BARS.get(name, (None, None))
+    cells = [name]
+    for size in sizes:
+        now = found[name][size]
+        times = f" ({now['cpu'] / found[against][size]['cpu']:.1f} x)" if against in found else ""
+        cells.append(f"{now['cpu']:.2f}{times}")
+    slope = exponent({size: found[name][size]["cpu"] for size in sizes})
+    cells += [f"{found[name][sizes[-1]]['peak']:.0f}", "" if slope is None else f"{slope:.2f}", str(most or "")]
+    return f"| {' | '.join(cells)} |"
+
+
 def main() -> None:
-    """Measure the cases and print them beside their bars."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=10**6)
+    """Measure the cases at every size and print them beside their bars."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[10**5, 10**6, 10**7])
     parser.add_argument("--only", nargs="*", default=None)
     parser.add_argument("--one", nargs=3, default=None)
     options = parser.parse_args()
@@ -166,21 +197,19 @@ def main() -> None:
         run_one(*options.one)
         return
     wanted = [name for name in CASES if options.only is None or any(part in name for part in options.only)]
+    wanted = [name for name in CASES if name in wanted or name in {BARS.get(one, ("",))[0] for one in wanted}]
+    sizes = sorted(set(options.rows))
     with tempfile.TemporaryDirectory() as place:
-        files = {rows: Path(place) / f"{rows}.parquet" for rows in (SMALL, options.rows)}
+        files = {rows: Path(place) / f"{rows}.parquet" for rows in (SMALL, *sizes)}
         for rows, path in files.items():
             make_file(path, rows)
-        print(f"{options.rows} rows, load {os.getloadavg()[0]:.1f}\n")
-        print("| case | CPU s | peak MiB | times raw | at most |\n|---|---|---|---|---|")
-        found: dict[str, dict[str, float]] = {}
+        print(f"CPU seconds, load {os.getloadavg()[0]:.1f}; in brackets times the raw query, at most the bar\n")
+        print(f"| case | {' | '.join(f'{size:,} rows' for size in sizes)} | peak MiB | exponent | at most |")
+        print("|---" * (len(sizes) + 4) + "|")
+        found: dict[str, dict[int, dict[str, float]]] = {}
         for name in wanted:
-            found[name] = measured(name, files[options.rows], files[SMALL])
-            against, most = BARS.get(name, (None, None))
-            factor = f"{found[name]['cpu'] / found[against]['cpu']:.1f}" if against in found else ""
-            print(
-                f"| {name} | {found[name]['cpu']:.2f} | {found[name]['peak']:.0f} | {factor} | {most or ''} |",
-                flush=True,
-            )
+            found[name] = {size: measured(name, files[size], files[SMALL]) for size in sizes}
+            print(line_of(name, found), flush=True)
 
 
 if __name__ == "__main__":

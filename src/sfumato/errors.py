@@ -33,12 +33,14 @@ class SchemaError(SfumatoError):
 class EngineError(SchemaError):
     """An engine could not do its work; `cause` says what stopped it, from the kind of the failure alone.
 
-    Causes are memory, result size, depth, executors, damaged, permission, file, stopped, engine and connection.
+    Causes are memory, result size, depth, executors, damaged, permission, file, stopped, engine, connection and
+    unknown; `kind` is what the engine calls the failure.
     """
 
-    def __init__(self, message: str, cause: str) -> None:
+    def __init__(self, message: str, cause: str, kind: str = "") -> None:
         super().__init__(message)
         self.cause = cause
+        self.kind = kind
 
 
 class DataChanged(SchemaError):

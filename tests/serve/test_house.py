@@ -17,6 +17,7 @@ from sfumato.cli import app
 from sfumato.errors import BudgetExceeded, ParameterError, SchemaError, SfumatoError
 from sfumato.serve.app import service_app
 from sfumato.serve.demo import make_demo
+from sfumato.serve.desks import Desk
 from sfumato.serve.house import load_house, read_house
 from sfumato.serve.remote import Waiting
 from sfumato.serve.ticks import next_tick
@@ -56,6 +57,26 @@ def test_a_mistake_in_a_house_is_a_sentence_without_secrets(record, said, tmp_pa
     with pytest.raises(ParameterError, match=said) as refused:
         read_house(record, tmp_path)
     assert "secret" not in str(refused.value)
+
+
+def test_a_data_set_says_what_may_be_used_of_the_machine(tmp_path):
+    (tmp_path / "fast").mkdir()
+    write_house(tmp_path)
+    house = tmp_path / "house.toml"
+    lines = 'memory_limit = "1GB"\ntemp_directory = "fast"\nmost_rows = 1_000_000\n'
+    text = house.read_text()
+    house.write_text(text.replace("[[dataset]]\n", "[[dataset]]\n" + lines, 1))
+    terms = load_house(house).datasets[0]
+    assert terms.temp_directory == tmp_path / "fast"
+    desk = Desk(terms)
+    try:
+        told = desk.curator.table.source.resources
+        assert (told.memory, told.temp_directory, told.most_rows) == (2**30, tmp_path / "fast", 10**6)
+        assert len(list((tmp_path / "fast").iterdir())) == 1
+    finally:
+        desk.curator.table.close()
+        desk.curator.ledger.close()
+        desk.front.ledger.close()
 
 
 def test_secrets_come_from_the_environment_or_a_file(tmp_path, monkeypatch):

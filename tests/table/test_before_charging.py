@@ -6,14 +6,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from sfumato import Approximate, Pure, curate
+from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Pure, Relation, curate
 from sfumato.domain import categories, integers
-from sfumato.errors import EngineError, ParameterError, TooLarge, Unfinished
+from sfumato.errors import EngineError, ParameterError, SchemaError, TooLarge, Unfinished
 from sfumato.questions import GroupBy, Histogram, Mean, Quantiles, Synthesize
+from sfumato.questions.synopsis import Synopsize, one_hot
 from sfumato.table import Schema, data, open_table
 from sfumato.table.engine import Source
 from sfumato.table.failures import REASONS, cause_of, guarded
@@ -107,6 +110,59 @@ def test_the_bound_is_public() -> None:
         assert PlannedTable(table, table.people).view(("pay",), weighed.rule)._most(("pay",)) is None
 
 
+def test_what_somebody_said_about_the_rows_bounds_what_nothing_else_does() -> None:
+    with open_table(table_of(), SCHEMA, resources=Resources(most_rows=50)) as table:
+        weighed, picked = Basis(SCHEMA, table.people).gauge(Ordered("pay")), Basis(SCHEMA, None).gauge(Rows(("pay",)))
+        known, unknown = PlannedTable(table, table.people), PlannedTable(table, None)
+        assert known.view(("pay",), weighed.rule)._most(("pay",)) == 50
+        assert known.view(("pay",), picked.rule)._most(("pay",)) == 50 < 2 * table.people
+        assert unknown.view(("pay",), picked.rule)._most(("pay",)) == 50
+        assert unknown.view(("job",), picked.rule)._most(("job",)) == 4
+        # Each person counts in a few groups, of which no more are found than that.
+        assert known.view(("pay",), weighed.rule)._at_most(("pay",), 1) == table.people
+    # A statement joins rows: there may be more of them than in its tables.
+    with open_table(table_of(), SCHEMA, resources=Resources(most_rows=50)) as table:
+        table.flat = True  # type: ignore[misc]
+        assert PlannedTable(table, None).public_rows is None
+
+
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE])
+def test_weighed_readings_and_people_who_come_and_go_are_refused_before_they_are_charged(
+    relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their number of rows is private, so only what somebody said of it bounds them."""
+    monkeypatch.setattr(Resources, "memory", 10**6)
+    limit = Approximate(60, 1e-3)
+    asked = (Quantiles("pay"), Histogram("pay", keys="private"))
+    for most in (None, 10**6):
+        with curate(table_of(), SCHEMA, limit, relation=relation, most_rows=most) as curator:
+            for question in asked:
+                if most is None:
+                    curator.ask(question, Approximate(1, 1e-6))
+                    continue
+                # Rows that are picked are few where the number of people is public.
+                if relation is REPLACE_ONE and question is asked[1]:
+                    continue
+                with pytest.raises(TooLarge, match="lower most_rows=") as refused:
+                    curator.ask(question, Approximate(1, 1e-6))
+                assert refused.value.needs == 4 * 16 * 10**6
+            assert len(curator.ledger.history()) == (len(asked) if most is None else 0)
+
+
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE])
+def test_conversations_and_synopses_are_refused_before_they_are_charged(
+    relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with curate(table_of(500), SCHEMA, Approximate(9, 1e-3), relation=relation) as curator:
+        monkeypatch.setattr(Resources, "memory", 5_000)
+        spend = Approximate(1, 1e-6)
+        with pytest.raises(TooLarge, match="nothing was spent; ask about fewer columns"):
+            curator.converse(domain=["age", "job"], spend=spend)
+        with pytest.raises(TooLarge, match="nothing was spent; ask about fewer columns"):
+            curator.ask(Synopsize(columns=one_hot(SCHEMA, ["age", "job"]), options={"width": 1}), spend)
+        assert curator.ledger.history() == []
+
+
 def test_a_query_that_nests_too_deeply_is_refused_before_it_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     def deep(source: Source, query: Any, *more: Any) -> None:
         raise RecursionError
@@ -174,7 +230,17 @@ LOST = "Task 0 in stage 1.0 failed 4 times, most recent failure: Lost task 0.3 i
         (RecursionError(), "depth"),
         (PermissionError(), "permission"),
         (OSError(), "file"),
-        (ValueError("anything"), "damaged"),
+        (ValueError("anything"), "unknown"),
+        (duckdb.BinderException("anything"), "unknown"),
+        (duckdb.NotImplementedException("anything"), "unknown"),
+        (duckdb.InvalidInputException("anything"), "damaged"),
+        (duckdb.ConversionException("anything"), "damaged"),
+        (duckdb.Error("anything"), "damaged"),
+        (duckdb.IOException("anything"), "file"),
+        (duckdb.HTTPException("anything"), "connection"),
+        (duckdb.TransactionException("anything"), "engine"),
+        (ConnectionResetError(), "connection"),
+        (UnicodeDecodeError("utf-8", b"", 0, 1, "anything"), "damaged"),
         (Py4JJavaError(Java("SparkException", STAGE + "x", Java("OutOfMemoryError", ""))), "memory"),
         (Py4JJavaError(Java("StackOverflowError", "")), "depth"),
         (
@@ -186,9 +252,20 @@ LOST = "Task 0 in stage 1.0 failed 4 times, most recent failure: Lost task 0.3 i
         # A cell that reads like a failure decides nothing: it stands behind what Spark writes first.
         (
             Py4JJavaError(Java("SparkException", STAGE + LOST + "BadCell: Total size of serialized results of ")),
-            "damaged",
+            "unknown",
         ),
-        (Py4JJavaError(Java("SparkException", "The value 'ExecutorLostFailure' cannot be cast")), "damaged"),
+        (Py4JJavaError(Java("SparkException", "The value 'ExecutorLostFailure' cannot be cast")), "unknown"),
+        (Py4JJavaError(Java("SparkException", "[CAST_INVALID_INPUT] The value '[FAILED_READ_FILE]'")), "unknown"),
+        # Spark wraps what went wrong with a file; what is inside says more.
+        (Py4JJavaError(Java("SparkException", "[FAILED_READ_FILE.NO_HINT] x", Java("IOException", ""))), "damaged"),
+        (
+            Py4JJavaError(Java("SparkException", "[FAILED_READ_FILE.FILE_NOT_EXIST] x", Java("IOException", ""))),
+            "file",
+        ),
+        (Py4JJavaError(Java("SparkException", "[FAILED_READ_FILE] x", Java("SocketException", ""))), "connection"),
+        (Py4JJavaError(Java("SparkException", STAGE + "x", Java("FetchFailedException", ""))), "executors"),
+        (Py4JJavaError(Java("SparkException", "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] x")), "executors"),
+        (Py4JJavaError(Java("SparkException", "[SPARK_JOB_CANCELLED] Job 3 cancelled part of group")), "stopped"),
     ],
 )
 def test_failures_are_told_apart_by_their_kind(error: Exception, cause: str) -> None:
@@ -196,6 +273,37 @@ def test_failures_are_told_apart_by_their_kind(error: Exception, cause: str) -> 
     with pytest.raises(EngineError, match=REASONS[cause].split(";")[0]) as raised:
         guarded(lambda: (_ for _ in ()).throw(error))
     assert raised.value.cause == cause and "anything" not in str(raised.value)
+
+
+def test_a_damaged_file_is_called_so_wherever_it_is_damaged(tmp_path: Path) -> None:
+    """Of each kind of damage DuckDB says so with another class, one of them with none."""
+    whole = tmp_path / "whole.parquet"
+    numbers = np.random.default_rng(3).integers(0, 100, 20_000)  # noqa: TID251
+    pq.write_table(pa.table({"age": numbers}), whole)
+    content, schema = whole.read_bytes(), Schema({"age": integers(0, 99)})
+    damaged = {
+        "cut": content[: len(content) // 2],
+        "none": b"no parquet at all" * 20,
+        "page": content[:4] + bytes(reversed(range(60))) + content[64:],
+        "cells": content[:2000] + b"x" * 4000 + content[6000:],
+    }
+    for name, made in damaged.items():
+        (tmp_path / f"{name}.parquet").write_bytes(made)
+        with pytest.raises(SchemaError) as told:
+            open_table(tmp_path / f"{name}.parquet", schema).close()
+        assert "why is not known" not in str(told.value), name
+
+
+def test_what_is_not_known_is_not_called_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(source: Source, query: Any, *more: Any) -> None:
+        raise duckdb.BinderException("secret")
+
+    monkeypatch.setattr(Source, "planned", wrong)
+    with curate(table_of(), SCHEMA, Pure(9)) as curator:
+        with pytest.raises(TooLarge, match=r"\(BinderException\): why is not known") as told:
+            curator.ask(Histogram("age"), Pure(1))
+        assert "damaged" not in str(told.value) and "secret" not in str(told.value)
+        assert curator.ledger.history() == []
 
 
 def test_temporary_files_lie_where_they_were_told_and_are_removed(tmp_path: Path) -> None:

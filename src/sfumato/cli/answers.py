@@ -16,6 +16,8 @@ from sfumato.cli.options import (
     Json,
     KeepHead,
     LedgerOption,
+    MemoryLimit,
+    MostRows,
     Out,
     PaidSpend,
     Plot,
@@ -25,6 +27,7 @@ from sfumato.cli.options import (
     Snapshot,
     Spend,
     Table,
+    TempDirectory,
     Together,
 )
 from sfumato.cli.outcome import REFUSED, emit, guarded
@@ -55,6 +58,9 @@ def query_command(
     table: Table = None,
     private: Private = None,
     keep_head: KeepHead = None,
+    memory_limit: MemoryLimit = None,
+    temp_directory: TempDirectory = None,
+    most_rows: MostRows = None,
     as_json: Json = False,
 ) -> None:
     """Answer one question, charged to a ledger before the data are touched.
@@ -64,7 +70,20 @@ def query_command(
     tables 2 of age, sex | synthesize age, sex | synopsis of a, b | learn income from age, hours; or as JSON.
     """
     _check_files(question, schema, out, rows, plot, force=force)
-    desk = _desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
+    desk = _desk(
+        data,
+        schema,
+        ledger,
+        snapshot,
+        same_data,
+        analyst,
+        table,
+        private,
+        keep_head,
+        memory_limit,
+        temp_directory,
+        most_rows,
+    )
     found = _answered(desk, question, spend, preview=preview, rehearse=rehearse, together=together, as_json=as_json)
     _show(found, out, rows, plot, as_json)
 
@@ -89,6 +108,9 @@ def learn_command(
     table: Table = None,
     private: Private = None,
     keep_head: KeepHead = None,
+    memory_limit: MemoryLimit = None,
+    temp_directory: TempDirectory = None,
+    most_rows: MostRows = None,
     as_json: Json = False,
 ) -> None:
     """Learn a private model of a column; --out keeps it, and `sfumato read MODEL "predict people.csv"` uses it.
@@ -101,7 +123,20 @@ def learn_command(
     about = f"learn {_quoted(target, names)} from {_quoted(features, names)}"
     question = f"{about} with {learner}{f' missing {missing}' if missing else ''}"
     _check_files(question, schema, out, None, None, force=force)
-    desk = _desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
+    desk = _desk(
+        data,
+        schema,
+        ledger,
+        snapshot,
+        same_data,
+        analyst,
+        table,
+        private,
+        keep_head,
+        memory_limit,
+        temp_directory,
+        most_rows,
+    )
     _show(_answered(desk, question, spend, preview=preview, as_json=as_json), out, None, None, as_json)
 
 
@@ -153,16 +188,19 @@ def refit_command(
     table: Table = None,
     private: Private = None,
     keep_head: KeepHead = None,
+    memory_limit: MemoryLimit = None,
+    temp_directory: TempDirectory = None,
     as_json: Json = False,
 ) -> None:
     """Compute again what is shown of a stored draw; no data are read and nothing is charged."""
-    from sfumato.cli.asking import Desk, refit
+    from sfumato.cli.asking import refit
     from sfumato.cli.writing import check_out, check_picture
 
     check_out(out, force=force)
     check_picture(plot)
+    desk = _desk(data, schema, ledger, "", False, None, table, private, keep_head, memory_limit, temp_directory)
     with watched("Working"):
-        found = refit(Desk(data, schema, ledger, table=table, private=private, keep_head=keep_head), request)
+        found = refit(desk, request)
     _show(found, out, None, plot, as_json)
 
 
@@ -222,6 +260,9 @@ def converse_command(
     table: Table = None,
     private: Private = None,
     keep_head: KeepHead = None,
+    memory_limit: MemoryLimit = None,
+    temp_directory: TempDirectory = None,
+    most_rows: MostRows = None,
     as_json: Json = False,
 ) -> None:
     """Ask many conditions from one spend: its model answers, and the data correct it where it is wrong."""
@@ -230,7 +271,20 @@ def converse_command(
     from sfumato.cli.writing import check_out
 
     check_out(out, force=force)
-    desk = Desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
+    desk = Desk(
+        data,
+        schema,
+        ledger,
+        snapshot,
+        same_data,
+        analyst,
+        table,
+        private,
+        keep_head,
+        memory_limit,
+        temp_directory,
+        most_rows,
+    )
     named = None if columns is None else [part.strip() for part in columns.split(",")]
     talk = converse(desk, conditions or (), spend, columns=named, queries=queries, name=name, prior=prior)
     written = "" if out is None else f"\n{talk.write(out)}"

@@ -12,7 +12,7 @@ from sfumato.cli.books import ledger_app
 from sfumato.cli.evidence import evidence_command
 from sfumato.cli.fair import fair_app
 from sfumato.cli.local import local_app
-from sfumato.cli.options import Charged, Commands, Data, Json, Table
+from sfumato.cli.options import Charged, Commands, Data, Json, MemoryLimit, Table, TempDirectory
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.publishing import publish_app
 from sfumato.cli.reports import report_command
@@ -64,11 +64,14 @@ def about(
 @guarded
 def init(
     data: Data,
+    *,
     out: Annotated[Path | None, typer.Option(help="Where to write the draft; without it, it is printed.")] = None,
     look: Annotated[
         bool, typer.Option("--look", help="You consent to a look at private cells, outside of every promise.")
     ] = False,
     table: Table = None,
+    memory_limit: MemoryLimit = None,
+    temp_directory: TempDirectory = None,
     as_json: Json = False,
 ) -> None:
     """Draft a schema from the types and names of the columns; with --look, and only then, also from the cells."""
@@ -78,7 +81,7 @@ def init(
         raise ParameterError(f"{str(out)!r} exists already and is not overwritten; write another name after --out.")
     if look:
         typer.echo(LOOKS, err=True)
-    made = draft(data, look=look, table=table)
+    made = draft(data, look=look, table=table, memory_limit=memory_limit, temp_directory=temp_directory)
     record = {"missing": list(made.missing), "looked": look}
     if out is None:
         emit({**record, "toml": made.to_toml()}, made.to_toml, as_json)
@@ -94,11 +97,13 @@ def start(
         str | None, typer.Argument(help="A CSV, Parquet or DuckDB file; you are asked if it is left out.")
     ] = None,
     table: Table = None,
+    memory_limit: MemoryLimit = None,
+    temp_directory: TempDirectory = None,
 ) -> None:
     """Go from a file to a schema, a ledger and a first answer, asked step by step."""
-    from sfumato.cli.start import walk
+    from sfumato.cli.start import Opening, walk
 
-    walk(data, table)
+    walk(data, Opening(table, memory_limit, temp_directory))
 
 
 @app.command()
@@ -106,10 +111,13 @@ def start(
 def check(
     data: Annotated[str, typer.Argument(help="A file or address of data; of a database, its TOML or JSON.")],
     schema: Annotated[Path | None, typer.Argument(help="The public schema; none after a database.")] = None,
+    *,
     table: Table = None,
     sources: Annotated[
         list[str] | None, typer.Option("--data", help="Where a table of a database is, as visits=visits.parquet.")
     ] = None,
+    memory_limit: MemoryLimit = None,
+    temp_directory: TempDirectory = None,
     as_json: Json = False,
 ) -> None:
     """Count the cells that a schema repairs: for the curator's eyes, outside of every promise.
@@ -120,22 +128,24 @@ def check(
     from sfumato.cli.sql import sources_of
     from sfumato.errors import ParameterError
     from sfumato.table.database import Database, load
+    from sfumato.table.resources import Resources
     from sfumato.table.schema import Schema
 
+    resources = Resources(memory_limit, temp_directory)
     if schema is None:
         place = Path(data)
         database = load(place) if place.suffix.lower() in (".toml", ".json") else None
         if not isinstance(database, Database):
             raise ParameterError("A table is checked against its schema; write sfumato check people.csv people.toml.")
         with watched("Counting cells"):
-            checked = check_database(sources_of(place, database, sources or []), database)
+            checked = check_database(sources_of(place, database, sources or []), database, resources)
         emit(checked.to_json(), lambda: checked.text(database), as_json)
         return
     if sources:
         raise ParameterError("--data names the tables of a database; write sfumato check clinic.toml --data visits=….")
     described = Schema.load(schema)
     with watched("Counting cells"):
-        found = check_table(data, described, table)
+        found = check_table(data, described, table, resources=resources)
     emit(found.to_json(), lambda: f"{NOTICE}\n\n{told_of(found, described.rows_per_person)}", as_json)
 
 

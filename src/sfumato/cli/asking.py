@@ -45,6 +45,9 @@ class Desk:
     table: str | None = None
     private: Path | None = None
     keep_head: Path | None = None
+    memory_limit: str | None = None
+    temp_directory: Path | None = None
+    most_rows: int | None = None
 
     @contextmanager
     def open(self, schema: Schema | None = None) -> Iterator[Curator]:
@@ -52,7 +55,15 @@ class Desk:
         described = Schema.load(self.schema) if schema is None else schema
         with Ledger(self.ledger, schema=accepted(described), private=self.private, keep_head=self.keep_head) as book:
             curator = curate(
-                self.data, described, ledger=book, snapshot=self.snapshot, same_data=self.same_data, table=self.table
+                self.data,
+                described,
+                ledger=book,
+                snapshot=self.snapshot,
+                same_data=self.same_data,
+                table=self.table,
+                memory_limit=self.memory_limit,
+                temp_directory=self.temp_directory,
+                most_rows=self.most_rows,
             )
             with curator.table:
                 yield curator

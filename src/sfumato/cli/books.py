@@ -17,12 +17,15 @@ from sfumato.cli.options import (
     KeepHead,
     LedgerCommands,
     LedgerPlace,
+    MemoryLimit,
+    MostRows,
     PaidSpend,
     Private,
     SameData,
     SchemaPath,
     Snapshot,
     Table,
+    TempDirectory,
 )
 from sfumato.cli.outcome import CHECK_FAILED, REFUSED, emit, guarded
 from sfumato.errors import AccuracyWarning, LedgerError
@@ -147,13 +150,29 @@ def preview(
     analyst: Analyst = None,
     table: Table = None,
     private: Private = None,
+    memory_limit: MemoryLimit = None,
+    temp_directory: TempDirectory = None,
+    most_rows: MostRows = None,
     as_json: Json = False,
 ) -> None:
     """Say whether a question would fit, or that it was answered before and is free; costs nothing."""
     from sfumato.cli.asking import Desk, ask, preview_text
 
     with watched("Working"):
-        desk = Desk(data, schema, ledger, snapshot, same_data, analyst, table, private)
+        desk = Desk(
+            data,
+            schema,
+            ledger,
+            snapshot,
+            same_data,
+            analyst,
+            table,
+            private,
+            None,
+            memory_limit,
+            temp_directory,
+            most_rows,
+        )
         found = ask(desk, question, spend, preview=True)
     emit(found.to_json(), lambda: preview_text(found), as_json)
     if not found.fits:

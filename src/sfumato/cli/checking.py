@@ -16,6 +16,7 @@ from sfumato.table.moments import moment_code, written_day
 from sfumato.table.own import open_database
 from sfumato.table.reading import readable
 from sfumato.table.repair import check_columns
+from sfumato.table.resources import Resources
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
 
@@ -55,12 +56,20 @@ class Check:
         }
 
 
-def check_table(data: Any, schema: Schema, table: str | None = None, *, among: str | None = None) -> Check:
+def check_table(
+    data: Any,
+    schema: Schema,
+    table: str | None = None,
+    *,
+    among: str | None = None,
+    resources: Resources | None = None,
+) -> Check:
     """Count what the schema would repair, cell by cell, and who has more rows than count.
 
-    `among` is the name of the table where one source may hold several of a database.
+    `among` is the name of the table where one source may hold several of a database, `resources` what may be used of
+    the machine.
     """
-    opened = open_source(data, table=table, among=among)
+    opened = open_source(data, table=table, among=among).using(resources or Resources())
     try:
         opened = readable(opened, schema)
         check_columns(opened.table, schema, opened.kind)
@@ -120,13 +129,15 @@ def told_of(found: Check, rows_per_person: int) -> str:
     return f"{people}, {crowded}.{keys}\n\n{drawn.text()}"
 
 
-def check_database(sources: Mapping[str, Any], database: Database) -> CheckedDatabase:
+def check_database(
+    sources: Mapping[str, Any], database: Database, resources: Resources | None = None
+) -> CheckedDatabase:
     """Count what is repaired in every private table, whose rows belong to nobody, and which links lead nowhere."""
-    opened = open_database(sources, database)
+    opened = open_database(sources, database, resources=resources)
     with opened:
         found: dict[str, CheckedTable] = {}
         for name, schema in database.private.items():
-            check = check_table(sources[name], schema, among=name)
+            check = check_table(sources[name], schema, among=name, resources=resources)
             held = opened.held(name)
             links = {link: held[LINK + link].isnull().sum() for link in database.links_of(name)}
             counted = opened.run(held.aggregate(rows=held.count(), **links)).to_pylist()[0]
@@ -147,9 +158,9 @@ class CellsRead:
     moved: dict[str, int]
 
 
-def read_cells(data: Any, schema: Schema, table: str | None = None) -> CellsRead:
+def read_cells(data: Any, schema: Schema, table: str | None = None, resources: Resources | None = None) -> CellsRead:
     """Return how many cells of each column say something that its domain holds, or that it moves into its range."""
-    found = check_table(data, schema, table)
+    found = check_table(data, schema, table, resources=resources)
     listed = {column.name: _listed(schema.domain(column.name)) for column in found.columns}
     return CellsRead(
         found.rows,

@@ -165,6 +165,18 @@ KeepHead = Annotated[
     Path | None,
     typer.Option(help="A file on another disk that keeps the end of the ledger's chain, to notice an older copy."),
 ]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(help="What the engine and a reading may hold in memory, for example 8GB; 80 % of what there is."),
+]
+TempDirectory = Annotated[
+    Path | None,
+    typer.Option(help="Where rows go that do not fit memory: as secret as the data; the system's own if left out."),
+]
+MostRows = Annotated[
+    int | None,
+    typer.Option(help="How many rows there are at most, as everybody may know; bounds what a reading needs."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Yes = Annotated[
     list[str] | None,

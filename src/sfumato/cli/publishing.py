@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.options import Json, Subcommands
+from sfumato.cli.options import Json, MemoryLimit, MostRows, Subcommands, TempDirectory
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
@@ -57,10 +57,13 @@ def run(
     give_up: Annotated[str | None, typer.Option(help="Mark a period that cannot be completed as dead.")] = None,
     again: Annotated[str | None, typer.Option(help="Ask and charge a dead period anew, in full.")] = None,
     today: Today = None,
+    memory_limit: MemoryLimit = None,
+    temp_directory: TempDirectory = None,
+    most_rows: MostRows = None,
     as_json: Json = False,
 ) -> None:
     """Release every period that is due and not done, the oldest first; complete what was cut short."""
-    publication = _load(file)
+    publication = _load(file, memory_limit, temp_directory, most_rows)
     if sum(one is not None for one in (period, give_up, again)) > 1:
         raise ParameterError("--period, --give-up and --again each name a period; write one of them.")
     if give_up is not None:
@@ -75,14 +78,18 @@ def run(
 @guarded
 def backfill(
     file: File,
+    *,
     first: Annotated[str, typer.Option("--from", help="The first day.")],
     last: Annotated[str, typer.Option("--to", help="The last day.")],
     today: Today = None,
+    memory_limit: MemoryLimit = None,
+    temp_directory: TempDirectory = None,
+    most_rows: MostRows = None,
     as_json: Json = False,
 ) -> None:
     """Release the periods between two days; running totals go on in their order."""
     with watched("Publishing"):
-        _told(_load(file).backfill(first, last, _day(today)), as_json)
+        _told(_load(file, memory_limit, temp_directory, most_rows).backfill(first, last, _day(today)), as_json)
 
 
 @publish_app.command()
@@ -107,10 +114,13 @@ def verify(file: File, as_json: Json = False) -> None:
         raise typer.Exit(CHECK_FAILED)
 
 
-def _load(file: Path) -> Publication:
+def _load(
+    file: Path, memory_limit: str | None = None, temp_directory: Path | None = None, most_rows: int | None = None
+) -> Publication:
     from sfumato.publish import Publication
 
-    return Publication.load(file)
+    how: dict[str, Any] = {"memory_limit": memory_limit, "temp_directory": temp_directory, "most_rows": most_rows}
+    return Publication.load(file, **how)
 
 
 def _told(done: Sequence[Period], as_json: bool) -> None:

@@ -15,12 +15,14 @@ from sfumato.cli.options import (
     Json,
     KeepHead,
     LedgerOption,
+    MemoryLimit,
     Out,
     Private,
     SameData,
     SchemaPath,
     Snapshot,
     Spend,
+    TempDirectory,
     Together,
 )
 from sfumato.cli.outcome import emit, guarded
@@ -56,6 +58,8 @@ def sql_command(
     analyst: Analyst = None,
     private: Private = None,
     keep_head: KeepHead = None,
+    memory_limit: MemoryLimit = None,
+    temp_directory: TempDirectory = None,
     as_json: Json = False,
 ) -> None:
     """Answer a SELECT over one or several tables, charged to a ledger before the data are touched.
@@ -76,7 +80,15 @@ def sql_command(
     sources = sources_of(schema, described, data)
     with Ledger(ledger, schema=accepted(described), private=private, keep_head=keep_head) as book:
         with watched("Working"):
-            curator = curate(sources, described, ledger=book, snapshot=snapshot, same_data=same_data)
+            curator = curate(
+                sources,
+                described,
+                ledger=book,
+                snapshot=snapshot,
+                same_data=same_data,
+                memory_limit=memory_limit,
+                temp_directory=temp_directory,
+            )
         with curator.table:
             found = (
                 curator.explain(text, bound, analyst=analyst) if explain else curator.sql(text, bound, analyst=analyst)

@@ -47,6 +47,7 @@ def curate(
     memory_limit: str | int | None = None,
     temp_directory: str | Path | None = None,
     storage: str = STORAGE_LEVELS[0],
+    most_rows: int | None = None,
 ) -> Curator:
     """Open a table and its ledger in one line, in memory or on disk.
 
@@ -61,7 +62,8 @@ def curate(
     of those that `relation` names. `keep_head` is where the end of the ledger's chain is kept, best on another disk, so
     that a ledger which was rolled back or rewritten is noticed. `private` is a directory where a draw in progress is
     kept, so that a kill does not lose it: beside a ledger's file by default, to be named for PostgreSQL.
-    `memory_limit`, `temp_directory` and `storage` say what an engine may use of the machine; see `Resources`.
+    `memory_limit`, `temp_directory` and `storage` say what an engine may use of the machine, and `most_rows` how many
+    rows there are at most, as everybody may know; see `Resources`.
 
     >>> from sfumato import Pure
     >>> from sfumato.domain import categories, integers
@@ -80,7 +82,7 @@ def curate(
             "'people.toml', Pure(3))."
         )
     described = _schema(schema)
-    resources = Resources(memory_limit, temp_directory, storage)
+    resources = Resources(memory_limit, temp_directory, storage, most_rows)
     opened = _opened(source, described, table, resources)
     try:
         if isinstance(ledger, Ledger):

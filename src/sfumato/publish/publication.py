@@ -39,6 +39,7 @@ from sfumato.publish.total import RunningTable
 from sfumato.publish.words import in_short, promise
 from sfumato.publish.zones import disagreements, starts_of
 from sfumato.table.data import Table, open_table
+from sfumato.table.resources import STORAGE_LEVELS, Resources
 
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 """Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
@@ -53,23 +54,34 @@ class Publication:
     again completes what was cut short and writes the files anew from what was stored.
     """
 
-    def __init__(self, file: PublicationFile, source: Rows | None = None) -> None:
+    def __init__(self, file: PublicationFile, source: Rows | None = None, resources: Resources | None = None) -> None:
         if not isinstance(file, PublicationFile):
             raise ParameterError("A publication is read from its file; write Publication.load('counts.toml').")
         self.file = file
         self._rows = source
+        self._resources = resources or Resources()
         self._tables = PeriodTables(file)
         self._starts: dict[tuple[str, str], tuple[int, ...]] = {}
         self._checked: list[tuple[Asked, str]] = []
 
     @classmethod
-    def load(cls, path: str | Path, source: Rows | None = None) -> Publication:
+    def load(
+        cls,
+        path: str | Path,
+        source: Rows | None = None,
+        *,
+        memory_limit: str | int | None = None,
+        temp_directory: str | Path | None = None,
+        storage: str = STORAGE_LEVELS[0],
+        most_rows: int | None = None,
+    ) -> Publication:
         """Read a publication from its TOML file.
 
         `source` is a function that hands over the rows between two days, in place of the source that the file names: a
         Spark frame, a data frame, or anything else that can be asked. Rows of other days are left out by their stamp.
+        `memory_limit`, `temp_directory`, `storage` and `most_rows`, of a period, are those of `curate`.
         """
-        return cls(load_file(path), source)
+        return cls(load_file(path), source, Resources(memory_limit, temp_directory, storage, most_rows))
 
     @classmethod
     def declare(cls, record: Mapping[str, Any], home: str | Path = ".", source: Rows | None = None) -> Publication:
@@ -326,7 +338,8 @@ class Publication:
     def _open(self, source: Any, slot: Slot) -> Iterator[Table]:
         span = self.file.span(slot, self._starts.get((slot.unit, slot.name), ()))
         snapshot = self._snapshot(slot)
-        with gathered(source) as place, open_table(place, self.file.schema, snapshot=snapshot, span=span) as table:
+        how: dict[str, Any] = {"snapshot": snapshot, "span": span, "resources": self._resources}
+        with gathered(source) as place, open_table(place, self.file.schema, **how) as table:
             yield table
 
     # What became of it

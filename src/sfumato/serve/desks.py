@@ -41,6 +41,8 @@ class Desk:
             keep_head=terms.keep_head,
             private=terms.private,
             memory_limit=terms.memory_limit,
+            temp_directory=terms.temp_directory,
+            most_rows=terms.most_rows,
         )
         book = Ledger(terms.ledger, private=terms.private)
         self.front = Curator(self.curator.table, book, book.relation)

@@ -78,6 +78,8 @@ class Dataset:
     relation: Relation | None = None
     approve_above: Bound | None = None
     memory_limit: str | None = None
+    temp_directory: Path | None = None
+    most_rows: int | None = None
     quotas: Mapping[str, Bound] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -200,6 +202,7 @@ def _dataset(record: Mapping[str, Any], folder: Path) -> Dataset:
         "schema": lambda text: folder / _text(text, "schema"),
         "private": lambda text: folder / _text(text, "private"),
         "keep_head": lambda text: folder / _text(text, "keep_head"),
+        "temp_directory": lambda text: folder / _text(text, "temp_directory"),
         "person": lambda text: read_bound(_text(text, "person"), "person"),
         "each_attribute": lambda text: read_bound(_text(text, "each_attribute"), "each_attribute"),
         "approve_above": lambda text: read_bound(_text(text, "approve_above"), "approve_above"),

@@ -116,6 +116,7 @@ class Table:
         self.planned: set[Any] = set()  # gauges whose queries the engine has planned
         self._source = source
         self.public_people: int | None = None  # what a plan may know; everybody who only runs queries need not
+        self.public_rows: int | None = None  # so is this, and it is what somebody said
         self._kept: dict[tuple[Bounding, frozenset[str]], ir.Table] = {}
         self._plans: dict[Hashable, PlannedQuery] = {}  # by what was asked, the oldest first
         self._flats: dict[str, Table] = {}  # the rows of statements, by their schema, the oldest first

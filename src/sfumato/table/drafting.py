@@ -37,6 +37,7 @@ from sfumato.table.names import (
     names_somebody,
 )
 from sfumato.table.repeats import Sizes, asked_in_file, whose_rows
+from sfumato.table.resources import Resources
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
 from sfumato.table.toml import write_toml
@@ -295,14 +296,24 @@ def _held(column: Mapping[str, Any]) -> str:
 
 
 @understood
-def draft(source: Any, *, look: bool = False, table: str | None = None, person: str | None = None) -> Draft:
+def draft(
+    source: Any,
+    *,
+    look: bool = False,
+    table: str | None = None,
+    person: str | None = None,
+    memory_limit: str | int | None = None,
+    temp_directory: str | Path | None = None,
+) -> Draft:
     """Draft a schema of a file, a frame or a database from the types and names of its columns; no cell is looked at.
 
     `look=True` is the curator's consent to look: candidates for types, ranges, categories, formats, the person column
     and rows a person are then read from the data, which is outside of every promise; the draft says so. `person` names
-    the column that tells people apart, where its name does not say so.
+    the column that tells people apart, where its name does not say so; `memory_limit` and `temp_directory` say what
+    DuckDB may use of the machine for the look, as they do in `curate`.
     """
-    opened = open_source(source, table=table)
+    resources = Resources(memory_limit, temp_directory)
+    opened = open_source(source, table=table).using(resources)
     try:
         kinds = dict(opened.table.schema().items())
         if look:

@@ -23,6 +23,9 @@ FEW = 2**20
 COPIES = 4
 """A reading is held as the engine hands it over, as columns, in order, and packed to be kept: so often at most."""
 
+TEXT_CELL = 64
+"""What a text needs beside its bytes: its code is an integer of Python."""
+
 
 class PlannedTable(Table):
     """A table whose queries are built and planned but not run: each gives an empty answer of the right columns.
@@ -38,6 +41,8 @@ class PlannedTable(Table):
         self._table = table
         self._as_it_is = True  # whether the queries are those that the table itself will run
         self.public_people = people
+        # A statement joins rows, so that there may be more of them than in its tables.
+        self.public_rows = None if table.flat else table.source.resources.most_rows
 
     @property
     def _coded(self) -> ir.Table:
@@ -98,7 +103,7 @@ class PlannedTable(Table):
             plan = guarded(lambda: self._source.planned(query, most, read))
         except EngineError as failure:
             raise TooLarge(
-                f"The engine cannot run this question: {REASONS[failure.cause]}. Nothing was spent."
+                f"The engine cannot run this question ({failure.kind}): {REASONS[failure.cause]}. Nothing was spent."
             ) from None
         kind = query.table.schema().to_pyarrow() if plan is None else plan.kind
         needs = 0 if most is None else COPIES * most * sum(self._width(name) for name in kind.names)
@@ -106,8 +111,8 @@ class PlannedTable(Table):
         if needs > has:
             raise TooLarge(
                 f"The answer may take up to {shown(needs)} in this process, which has {shown(has)}, so nothing was "
-                "spent; ask about fewer columns, derive coarser bins in the schema, open a sample of the people, or "
-                "raise memory_limit= on a larger machine.",
+                "spent; ask about fewer columns, derive coarser bins in the schema, open a sample of the people, raise "
+                "memory_limit= on a larger machine, or lower most_rows= if the table has fewer rows than that.",
                 needs,
                 has,
             )
@@ -137,4 +142,4 @@ class PlannedTable(Table):
     def _width(self, name: str) -> int:
         """Return the bytes of a cell of an answer."""
         domain = self.schema.domain(name) if name in self.schema.names else None
-        return domain.max_bytes + 8 if isinstance(domain, Text) else 8
+        return domain.max_bytes + TEXT_CELL if isinstance(domain, Text) else 8

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import ParameterError
+from sfumato.exact import positive_integer
+from sfumato.table.scratch import Scratch, sweep
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 STORAGE_LEVELS = ("MEMORY_AND_DISK", "DISK_ONLY", "MEMORY_ONLY")
@@ -23,8 +23,11 @@ class Resources:
 
     `memory_limit` ("8GB") is what DuckDB may hold, and what a reading may need here; without it that is eight tenths of
     the machine's memory. `temp_directory` is where DuckDB puts what does not fit: a fresh directory below it, readable
-    by this user alone and removed when the table is closed. Coded rows lie there in the clear, so it is as secret as
-    the data. `storage` is how Spark keeps what it computed once: MEMORY_AND_DISK, DISK_ONLY or MEMORY_ONLY.
+    by this user alone, removed when the table is closed or the program ends, and after a kill by the next opening.
+    Coded rows lie there in the clear, so it is as secret as the data. `storage` is how Spark keeps what it computed
+    once: MEMORY_AND_DISK, DISK_ONLY or MEMORY_ONLY. `most_rows` is how many rows the table has at most, as
+    everybody may know: where nothing else that is public bounds a reading, this does, and what would not fit memory is
+    refused before it is charged.
 
     >>> Resources(memory_limit="2GB").memory
     2147483648
@@ -33,10 +36,13 @@ class Resources:
     memory_limit: str | int | None = None
     temp_directory: str | Path | None = None
     storage: str = STORAGE_LEVELS[0]
+    most_rows: int | None = None
 
     def __post_init__(self) -> None:
         if self.memory_limit is not None:
             object.__setattr__(self, "memory_limit", in_bytes(self.memory_limit))
+        if self.most_rows is not None:
+            positive_integer(self.most_rows, "most_rows")
         if self.storage not in STORAGE_LEVELS:
             raise ParameterError(f"storage is one of {', '.join(STORAGE_LEVELS)}, not {self.storage!r}.")
         if self.temp_directory is not None and not Path(self.temp_directory).is_dir():
@@ -49,17 +55,17 @@ class Resources:
             return int(self.memory_limit)
         return machine_memory() * 8 // 10
 
-    def spill(self) -> Path:
-        """Make a directory for what does not fit memory, for this user alone."""
-        return Path(tempfile.mkdtemp(prefix="sfumato-", dir=self.temp_directory))
-
     def apply(self, engine: Any) -> Any:
-        """Tell a DuckDB of this process what it may use; return what removes its temporary files."""
-        place = self.spill()
-        engine.con.execute("SET temp_directory = ?", [str(place)])
+        """Tell a DuckDB of this process what it may use; return what removes its temporary files.
+
+        What processes that were killed left in the same place is removed first.
+        """
+        sweep(self.temp_directory)
+        scratch = Scratch(self.temp_directory)
+        engine.con.execute("SET temp_directory = ?", [str(scratch.path)])
         if self.memory_limit is not None:
             engine.con.execute(f"SET memory_limit = '{self.memory_limit}B'")
-        return lambda: shutil.rmtree(place, ignore_errors=True)
+        return scratch.close
 
 
 def in_bytes(size: str | int) -> int:

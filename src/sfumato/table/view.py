@@ -238,7 +238,9 @@ class View:
         shares = {part_name(place + 1): kept[part_name(place)] for place in range(len(boxes))}
         largest = [max(abs(box.low), abs(box.high)) for box in boxes]
         counted = {part_name(0): kept.count()} | totals(kept, shares, largest)
-        answer = self.table.run(_grouped(kept, {name: kept[name] for name in keys}, counted))
+        answer = self.table.run(
+            _grouped(kept, {name: kept[name] for name in keys}, counted), self._at_most(keys, groups)
+        )
         self.table.forget(kept)
         return answer
 
@@ -319,15 +321,21 @@ class View:
         """Return how many cells there can be at most: all that exist, or one for every row that counts.
 
         None where neither says much: how many rows are weighed, and of how many people where they come and go, nobody
-        knows beforehand, and of a wide column hardly any value may occur.
+        knows beforehand unless somebody said how many rows there are, and of a wide column hardly any value may occur.
         """
+        return self._at_most(keys, None if self.rule.way is Way.WEIGH else self.rule.rows)
+
+    def _at_most(self, keys: Sequence[str], each: int | None) -> int | None:
+        """Return how many cells there can be at most, of which a person has `each` at most, None for any number."""
         sizes = [self.table.schema.domain(name).size for name in keys]
         cells = None if None in sizes else prod(size or 1 for size in sizes)
-        people = self.table.public_people
-        if people is None or self.rule.way is Way.WEIGH:
+        people, said = self.table.public_people, self.table.public_rows
+        known = [] if said is None else [said]
+        if people is not None and each is not None:
+            known.append(people * each)
+        if not known:
             return cells if cells is not None and cells <= DENSE_CELLS else None
-        rows = people * self.rule.rows
-        return rows if cells is None else min(cells, rows)
+        return min(known) if cells is None else min(cells, *known)
 
     def _groups(self, rows: ir.Table, keys: tuple[str, ...], as_cells: bool) -> dict[str, Any]:
         if not as_cells:

@@ -37,6 +37,8 @@ ROLES = {
     "POST /api/datasets/{dataset}/conversations/{key}": ASK,
     "GET /api/datasets/{dataset}/conversations/{key}": ASK,
     "POST /api/datasets/{dataset}/conversations/{key}/cancel": ASK,
+    "POST /api/datasets/{dataset}/conversations/{key}/learn": ASK,
+    "GET /api/datasets/{dataset}/conversations/{key}/file.{kind}": ASK,
     "GET /api/datasets/{dataset}/jobs/{job}": ASK,
     "POST /api/datasets/{dataset}/jobs/{job}/cancel": ASK,
     "GET /api/datasets/{dataset}/jobs/{job}/events": ASK,

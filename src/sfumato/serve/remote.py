@@ -6,6 +6,7 @@ It needs no package beyond the library's own.
 from __future__ import annotations
 
 import json
+import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,6 +44,7 @@ from sfumato.questions.conversation.queries import read_queries, read_query
 from sfumato.questions.conversation.reply import Progress, Reply, draw_progress, progress_view
 from sfumato.serve.conditions import MOST_CONDITIONS, condition_json
 from sfumato.serve.wire import error_from
+from sfumato.show.progress import PATIENCE, watched
 from sfumato.show.views import View, Viewed
 from sfumato.sql.explanation import Explanation
 from sfumato.sql.statement import read_statement
@@ -244,11 +246,17 @@ class Remote(Shorthands):
 
     def _asked(self, body: dict[str, Any], spend: Bound | None, key: str | None) -> dict[str, Any]:
         body["spend"] = None if spend is None else require_bound(spend).to_json()
-        status, found = self._post("/ask", body, key or new_key()[:16].hex())
         until = time.monotonic() + self._patience
-        while status == 202 and found["state"] != "waiting" and time.monotonic() < until:
-            time.sleep(1)
-            status, found = self._line("GET", f"/datasets/{quote(self.dataset)}/jobs/{found['job']}")
+        # Where somebody watches, the service is asked soon how far it is.
+        soon = f"?patience={PATIENCE:g}" if sys.stderr.isatty() else ""
+        found: dict[str, Any] = {}
+        with watched(f"{self.dataset} is asked", lambda: found.get("part")):
+            status, said = self._post(f"/ask{soon}", body, key or new_key()[:16].hex())
+            found |= said
+            while status == 202 and found["state"] != "waiting" and time.monotonic() < until:
+                time.sleep(1)
+                status, said = self._line("GET", f"/datasets/{quote(self.dataset)}/jobs/{found['job']}")
+                found |= said
         if status == 202:
             raise Waiting(f"{found['said']} Ask for it later with answered({found['job']!r}).", found["job"])
         return dict(found)

@@ -175,3 +175,26 @@ def slowly(ask):
         return ask(*given)
 
     return run
+
+
+def test_what_is_left_is_shared_as_the_curator_shares_it(site, remote):
+    ana, here = remote("ana"), front(site)
+    for part in (0.1, "1/3", 1):
+        assert ana.share(part) == here.share(part)
+    for part in (0, 2, "much", -1):
+        with pytest.raises(SfumatoError) as told:
+            ana.share(part)
+        with pytest.raises(type(told.value)) as locally:
+            here.share(part)
+        assert str(told.value) == str(locally.value)
+
+
+def test_a_report_reads_as_the_curators(site, remote):
+    otto, here = remote("otto"), front(site)
+    report, wanted = otto.report(), here.report()
+    assert str(report) == wanted.text() and report.to_json() == wanted.to_json()
+    assert report.html().lower().startswith("<!doctype html>") and report._repr_html_() == report.html()
+    with pytest.raises(ParameterError, match="without answers"):
+        otto.report({"membership": True})
+    with pytest.raises(SfumatoError, match="Your role"):
+        remote("ana").report()

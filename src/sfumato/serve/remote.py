@@ -10,8 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,7 @@ from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.statements import SqlAnswer, read_answers
 from sfumato.curator.words import speaking
 from sfumato.errors import AccuracyWarning, LedgerError, ParameterError, SfumatoError
+from sfumato.exact import Number
 from sfumato.learn.question import Learn
 from sfumato.ledger.verify import Verification
 from sfumato.model.base import Model, model_from_json
@@ -347,9 +347,13 @@ class Remote(Shorthands):
         found = self._get(f"/guarantee?{query}")["bound"]
         return None if found is None else bound_from_json(found)
 
-    def report(self) -> dict[str, Any]:
-        """Return the report as JSON; for curators and auditors."""
-        return dict(self._get("/report"))
+    def report(self, answers: Mapping[str, bool] | None = None, **options: Any) -> Report:
+        """Return what is guaranteed and what has been used; for curators and auditors, free."""
+        if answers or options:
+            raise ParameterError("A service reports what its ledger knows; write report(), without answers or options.")
+        place = f"/datasets/{quote(self.dataset)}/report"
+        text, page = (self._line.file(f"{place}.{kind}").decode() for kind in ("txt", "html"))
+        return Report(self._get("/report"), text, page)
 
     def evidence(self, about: Mapping[str, Any] | None = None, answers: Mapping[str, bool] | None = None) -> Package:
         """Return the evidence package for a reviewer; for curators and auditors, free."""
@@ -366,12 +370,9 @@ class Remote(Shorthands):
         _, found = self._post(f"/verify{query}")
         return Verification(found["rows"], found["reservations"], found["head"], tuple(found["problems"]))
 
-    def share(self, part: Any) -> Bound:
-        """Refuse: what is left is the service's to know."""
-        raise ParameterError(
-            f"What is left can change while you ask; write the spend itself, such as Pure({Fraction(1, 10)}), or ask "
-            "largest(question, spend) what would fit."
-        )
+    def share(self, part: Number) -> Bound:
+        """Return this part of what the person limit has left now, as a spend."""
+        return bound_from_json(self._get(f"/share?{urlencode({'part': str(part)})}")["spend"])
 
     def converse(
         self,
@@ -412,6 +413,36 @@ class Remote(Shorthands):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """The report of a service's data set, as it was when it was fetched."""
+
+    _record: Mapping[str, Any]
+    _text: str
+    _page: str
+
+    def text(self) -> str:
+        """Return the report for a terminal."""
+        return self._text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON."""
+        return dict(self._record)
+
+    def html(self) -> str:
+        """Return the report as one self-contained HTML page."""
+        return self._page
+
+    def _repr_html_(self) -> str:
+        return self._page
 
 
 class Package:

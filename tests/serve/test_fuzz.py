@@ -91,8 +91,27 @@ def body(source: Source) -> object:
             "sql": " ".join(phrase(source)), "other": leaf(source)}  # fmt: skip
     if source.randrange(12) == 0:
         columns = source.choice([["age", "sex"], ["sex"], leaf(source)])
-        return {"columns": columns, "queries": leaf(source), "spend": source.choice(SPENDS)}
+        opened = {"columns": columns, "queries": leaf(source), "spend": source.choice(SPENDS)}
+        return opened if source.randrange(2) else {**opened, "prior": prior(source)}
+    if source.randrange(12) == 0:
+        return {"conditions": [query(source) for _ in range(source.randrange(3))]}
     return leaf(source) if way == "bare" else {way: made[way], "spend": source.choice(SPENDS)}
+
+
+def prior(source: Source) -> object:
+    """Return where a conversation may begin, or nonsense."""
+    law = [leaf(source) for _ in range(source.randrange(4))]
+    told: list[object] = ["even", "model", {"sex": [3, 1]}, {"sex": law}, {"model": "Factored"}, leaf(source)]
+    return source.choice(told)
+
+
+def query(source: Source) -> object:
+    """Return a query in codes, or nonsense."""
+    columns = source.choice([["sex"], ["age"], ["sex", "sex"], leaf(source)])
+    ends = {"lows": source.choice([[0], [1], leaf(source)]), "highs": source.choice([[1], [2], [0], leaf(source)])}
+    numbers = source.choice([[0, 1], [3, -1], [leaf(source), 2], leaf(source)])
+    weighted = {"numbers": numbers, "denominator": source.choice([1, 3, 0, leaf(source)])}
+    return {"columns": columns, **source.choice([ends, weighted])} if source.randrange(4) else leaf(source)
 
 
 def made(source: Source) -> Sent:
@@ -103,7 +122,7 @@ def made(source: Source) -> Sent:
     if kind < 4:
         return looking(source)
     way = source.choice(["preview", "preview?error=true", "curve", "largest", "explain", "rehearse", "ask", "nowhere",
-                         "conversations", "conversations/preview", "conversations/k-1"])  # fmt: skip
+                         "conversations", "conversations/preview", "conversations/k-1", "conversations/k-1/learn"])  # fmt: skip
     headers = {"Content-Type": "application/json"}
     if source.randrange(5) == 0:
         headers["Idempotency-Key"] = source.choice(["a", "b c", "x" * 100, "k-1", "%00"])
@@ -118,12 +137,14 @@ def meaning(source: Source) -> Sent:
     kind, headers = source.randrange(8), {"Content-Type": "application/json"}
     who, path = source.choice(["ana", "ben"]), "/api/datasets/first"
     if kind == 0:
-        asked: object = {"columns": source.choice([["sex"], ["age", "sex"]]), "queries": 50, "spend": "Pure(0.05)"}
+        asked: object = {"columns": source.choice([["sex"], ["age", "sex"]]), "queries": 50, "spend": "Pure(0.05)",
+                         "prior": source.choice([None, None, "model", {"sex": [3, 1]}])}  # fmt: skip
         return Sent(who, "POST", f"{path}/conversations", {**headers, "Idempotency-Key": "k-1"}, _json(asked))
     if kind == 1:
         conditions = [f"age > {source.randrange(99)}", "sex = 'F'", "sex = 'M' AND age < 40", " ".join(phrase(source))]
-        asked = {"conditions": conditions[: 1 + source.randrange(4)]}
-        return Sent(who, "POST", f"{path}/conversations/k-1", headers, _json(asked))
+        asked = {"conditions": [*conditions[: 1 + source.randrange(4)], query(source)][source.randrange(2) :]}
+        way = source.choice(["", "", "/learn"])
+        return Sent(who, "POST", f"{path}/conversations/k-1{way}", headers, _json(asked))
     words = " ".join(phrase(source)) if kind < 5 else f"count where age > {source.randrange(99)}"
     asked = {"sql" if "SELECT" in words else "phrase": words, "spend": source.choice(["Pure(0.01)", "Pure(0.003)"])}
     return Sent(who, "POST", f"{path}/ask", headers, _json(asked))
@@ -133,7 +154,8 @@ def looking(source: Source) -> Sent:
     """Return a request for something that was answered, or is not there."""
     job = source.choice([id_of(source.randrange(2000)), "0" * 32, "%", "..", "k-1"])
     kinds = ["jobs/{job}", "answers/{job}", "answers/{job}/file.csv", "answers/{job}/file.json?rows=3", "limits", "",
-             "answers?state=refused", "answers?request=first:ana:{job}", "conversations", "conversations/k-1", "guarantee?attribute={job}", "ledger",
+             "answers?state=refused", "answers?request=first:ana:{job}", "conversations", "conversations/k-1", "conversations/k-1/file.json",
+             "guarantee?attribute={job}", "ledger",
              "ledger?since=40", "report", "approvals", "schema", "guarantee?people=2"]  # fmt: skip
     place = source.choice(kinds).format(job=job)
     path = f"/api/datasets/first/{place}".rstrip("/") if source.randrange(5) else page(source)

@@ -10,6 +10,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.publish import Publication
 from sfumato.serve.house import read_house
+from sfumato.serve.publications import as_read
 from tests.publish.sample import prepare
 from tests.serve.houses import add_accounts, open_site, write_house
 
@@ -34,7 +35,13 @@ def test_what_was_published_is_shown_and_taken_and_verified(tmp_path: Path) -> N
         ana, otto = site.browser("ana"), site.browser("otto")
         assert "Visits by country" in ana.page("/").text and "/publications/visits" in ana.page("/publications").text
         page = ana.page("/publications/visits").text
-        assert "What is promised" in page and "<td>CH</td>" in page and "Work it out again" not in page
+        assert (
+            "What is promised" in page
+            and "<td>CH</td>" in page
+            and "count, 95 %" in page
+            and "count_low" not in page
+            and "Work it out again" not in page
+        )
         assert "2026-01-04" in page and "latest/countries.csv" in page
         listed = site.get("bea", "/api/publications/visits").json()
         place = "/api/publications/visits/files/"
@@ -51,6 +58,22 @@ def test_what_was_published_is_shown_and_taken_and_verified(tmp_path: Path) -> N
         for path in ("../../visits.toml", "visits.ledger", "..%2F..%2Fvisits.toml", "/etc/passwd", "period=2026-01-01"):
             assert site.get("ana", place + path).status_code == 404
         assert site.get("ana", "/api/publications/other").status_code == 404
+
+
+def test_numbers_of_a_published_table_have_the_digits_that_their_intervals_leave_certain() -> None:
+    columns = ["period", "total", "total_low", "total_high", "total_all_low", "total_all_high", "total_known", "flat"]
+    rows = [
+        ["2026-01-01", "1020.293", "1015.51", "1025.076", "913.1", "1127.486", "true", "7.25"],
+        ["2026-01-02", "15", "11", "20", "9", "21", "false", ""],
+        ["2026-01-03", "", "", "", "", "", "", ""],
+    ]
+    shown, said = as_read(columns, rows)
+    assert shown == ["period", "total", "total, 95 %", "total, 95 % everywhere", "flat"]
+    assert said == [
+        ["2026-01-01", "1,020.3", "1,015.5 to 1,025.1", "913 to 1,127", "7.25"],
+        ["2026-01-02", "not known", "11 to 20", "9 to 21", "–"],
+        ["2026-01-03", "–", "", "", "–"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import sys
+import time
+from contextlib import contextmanager
 from typing import Any
 
 import pandas
@@ -14,6 +17,7 @@ from sfumato.curator import Curator
 from sfumato.errors import AccuracyWarning, LedgerError, ParameterError, SfumatoError
 from sfumato.learn import PrivateThreshold
 from sfumato.learn.question import Learn
+from sfumato.serve.jobs import Progress
 from sfumato.serve.remote import Remote, _Line
 from tests.serve.houses import Site
 
@@ -134,3 +138,63 @@ def test_a_reviewers_package_is_fetched_whole(site, remote, tmp_path):
         otto.evidence({"purpose": "a test"})
     with pytest.raises(SfumatoError, match="Your role"):
         remote("ana").evidence()
+
+
+def test_whoever_watches_a_terminal_sees_how_far_a_question_is(site, remote, monkeypatch):
+    seen, jobs = [], site.client.app.state.jobs
+    ana, send = remote("ana"), _Line._send
+
+    def watching(*given):
+        reply = send(*given)
+        seen.append((given[2], reply[0], part[0]()))
+        return reply
+
+    part = []
+
+    @contextmanager
+    def watched(words, known):
+        part.append(known)
+        yield
+
+    monkeypatch.setattr(_Line, "_send", watching)
+    monkeypatch.setattr("sfumato.serve.remote.watched", watched)
+    monkeypatch.setattr("sfumato.serve.remote.PATIENCE", 0.0)
+    monkeypatch.setattr(jobs, "progress", lambda job: Progress("drawing", part=0.25))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(jobs.desks["first"], "ask", slowly(jobs.desks["first"].ask))
+    assert ana.ask(sf.Count("age > 77"), Pure(0.01)).loss.person.epsilon <= 0.01
+    (asked, status, _), *later = seen
+    assert asked.endswith("/ask?patience=0") and status == 202 and later[-1][1:] == (200, 0.25)
+    early = site.post("ana", "/api/datasets/first/ask?patience=-1", {"phrase": "count"})
+    assert early.status_code == 422
+
+
+def slowly(ask):
+    def run(*given):
+        time.sleep(0.3)
+        return ask(*given)
+
+    return run
+
+
+def test_what_is_left_is_shared_as_the_curator_shares_it(site, remote):
+    ana, here = remote("ana"), front(site)
+    for part in (0.1, "1/3", 1):
+        assert ana.share(part) == here.share(part)
+    for part in (0, 2, "much", -1):
+        with pytest.raises(SfumatoError) as told:
+            ana.share(part)
+        with pytest.raises(type(told.value)) as locally:
+            here.share(part)
+        assert str(told.value) == str(locally.value)
+
+
+def test_a_report_reads_as_the_curators(site, remote):
+    otto, here = remote("otto"), front(site)
+    report, wanted = otto.report(), here.report()
+    assert str(report) == wanted.text() and report.to_json() == wanted.to_json()
+    assert report.html().lower().startswith("<!doctype html>") and report._repr_html_() == report.html()
+    with pytest.raises(ParameterError, match="without answers"):
+        otto.report({"membership": True})
+    with pytest.raises(SfumatoError, match="Your role"):
+        remote("ana").report()

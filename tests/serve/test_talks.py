@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
+from threading import Event
 from typing import Any
 
 import pytest
 
 import sfumato as sf
 from sfumato import Approximate
-from sfumato.errors import AccuracyWarning
+from sfumato.curator.talking import parted
+from sfumato.errors import AccuracyWarning, LedgerError, SchemaError, SfumatoError
+from sfumato.model.base import model_from_json
+from sfumato.questions.conversation import Conversation
+from sfumato.questions.conversation.queries import Box, Weighted
+from sfumato.serve import remote
+from sfumato.serve.talks import Talks
 from tests.serve.houses import Site, add_accounts, open_site, write_house
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{AccuracyWarning.__module__}.{AccuracyWarning.__name__}")
@@ -171,6 +179,12 @@ def test_it_is_its_owners_alone_and_within_threshold_and_limit(site: Site) -> No
         {**TERMS, "spend": "Pure(-1)"},
         {**TERMS, "spend": None},
         {**TERMS, "prior": 1},
+        {**TERMS, "prior": "public"},
+        {**TERMS, "prior": {"sex": [0, 1]}},
+        {**TERMS, "prior": {"sex": [1, 2, 3]}},
+        {**TERMS, "prior": {"sex": "even"}},
+        {**TERMS, "prior": {"model": "Factored"}},
+        {**TERMS, "prior": {"model": "nothing", "space": {}}},
     ],
 )
 def test_what_cannot_be_opened_is_told_in_a_sentence_and_costs_nothing(site: Site, body: Any) -> None:
@@ -182,26 +196,186 @@ def test_what_cannot_be_opened_is_told_in_a_sentence_and_costs_nothing(site: Sit
 
 def test_conditions_that_cannot_be_read_cost_nothing(site: Site) -> None:
     site.post("carla", PLACE, TERMS, "mine")
-    for conditions in (None, [], "sex = 'F'", [1], ["nothing = 1"], ["sex ="], ["sex = 'F'"] * 1001):
-        assert site.post("carla", f"{PLACE}/mine", {"conditions": conditions}).status_code == 422
+    box, weighted = {"columns": ["sex"], "lows": [0], "highs": [1]}, {"columns": ["sex"], "numbers": [0, 1]}
+    wrong = (
+        *(None, [], "sex = 'F'", [1], ["nothing = 1"], ["sex ="], ["sex = 'F'"] * 1001, [None], [[]]),
+        *([{}], [{**box, "unit": 1}], [{**box, "highs": [3]}], [{**box, "lows": [True]}], [{**box, "columns": "sex"}]),
+        *([{**box, "columns": ["age"]}], [{**box, "columns": ["sex", "sex"], "lows": [0, 0], "highs": [1, 1]}]),
+        *([weighted], [{**weighted, "denominator": 0}], [{**weighted, "denominator": 1.5}]),
+        [{"columns": ["sex", "sex"], "numbers": [1, 2, 3, 4], "denominator": 1}],
+        [{**weighted, "denominator": 1, "numbers": [0, 2**40]}],
+        [{**weighted, "denominator": 1, "numbers": [0, 1, 2]}],
+        [{**weighted, "denominator": 1, "numbers": []}],
+    )
+    for conditions in wrong:
+        for path in (f"{PLACE}/mine", f"{PLACE}/mine/learn"):
+            assert site.post("carla", path, {"conditions": conditions}).status_code == 422, conditions
     assert site.post("carla", f"{PLACE}/mine", ASKED).json()["progress"]["asked"] == 2
 
 
-def test_the_curators_own_method_over_http(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.serve import remote
+@pytest.fixture
+def days(site: Site, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The days as a curator connects to them; requests go to the application itself."""
 
     def send(line: Any, method: str, path: str, body: Any, key: str | None) -> Any:
         reply = site.call("carla", method, f"/api{path}", json=body, headers={"Idempotency-Key": key} if key else {})
         return reply.status_code, reply.headers, reply.content
 
     monkeypatch.setattr(remote._Line, "_send", send)
-    days = sf.connect("http://localhost", token="sfm_x", dataset="days")
-    monkeypatch.setattr(remote.Remote, "_post", lambda *given: (202, {"said": "It waits."}))
-    with pytest.raises(remote.Waiting, match="name='late'"):
-        days.converse(["sex"], spend=Approximate(1, "1e-6"), name="late")
-    monkeypatch.undo()
-    monkeypatch.setattr(remote._Line, "_send", send)
+    return sf.connect("http://localhost", token="sfm_x", dataset="days")
+
+
+def test_the_curators_own_method_over_http(days: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(remote.Remote, "_post", lambda *given: (202, {"said": "It waits.", "state": "waiting"}))
+        with pytest.raises(remote.Waiting, match="name='late'"):
+            days.converse(["sex"], spend=Approximate(1, "1e-6"), name="late")
     with days.converse(["sex"], queries=50, spend=Approximate(1, "1e-6"), name="talk-1") as talk:
         replies = talk.ask_all(["sex = 'F'", "sex = 'M'"])
         assert talk.ask("sex = 'F'").value == replies[0].value and talk.progress.asked == 2
         assert talk.name == "talk-1" and replies[1].source in ("model", "data")
+    with pytest.raises(LedgerError, match="is closed; open it again"):
+        talk.ask("sex = 'F'")
+
+
+def test_a_conversation_over_http_has_what_a_curators_has(site: Site, days: Any) -> None:
+    spend = Approximate(1, "1e-6")
+    talk = days.converse(["age", "sex"], queries=50, spend=spend, prior="even", name="all")
+    assert not {name for name in dir(Conversation) if not name.startswith("_")} - set(dir(talk))
+    own = site.client.app.state.talks._open["days:carla/all"]
+    assert talk.plan == own.plan and talk.loss == own.loss and talk.plan.advice == own.plan.advice
+    asked = [
+        "age > 40 AND sex = 'F'",
+        "age IN (20, 30)",
+        Box(("age",), (20,), (40,)),
+        Weighted.of(["sex"], [-1, 3], denominator=4),
+        sf.workloads.OneCell(("sex",), (2,), (1,)),
+    ]
+    replies = [talk.ask(one) for one in asked]
+    assert replies == [own.ask(one) for one in asked] and talk.ask_all(asked) == replies
+    assert talk.ask_all(sf.workloads.marginals(days.schema, width=1)) == own.ask_all(
+        sf.workloads.marginals(days.schema, width=1)
+    )
+    with pytest.raises(SfumatoError) as here:
+        talk.ask("salary > 1")
+    with pytest.raises(SfumatoError) as there:
+        own.ask("salary > 1")
+    assert str(here.value) == str(there.value) and type(here.value) is type(there.value)
+    model = talk.learn(["sex = 'F'", "sex = 'M'"])
+    assert model.sample(7).num_rows == 7 and model.space.names == ("age", "sex")
+    kept = model_from_json(own.model.to_json(), own._schema)  # numbers in single precision
+    assert (talk.model.marginal(["age"]) == kept.marginal(["age"])).all()
+    assert talk.history == own.history and talk.picture().svg() == site.get("carla", f"{PLACE}/all/file.svg").text
+    assert str(talk).splitlines()[0] == "Conversation" and "corrections left" in str(talk)
+    assert used(site) == talk.loss.person.epsilon
+
+
+def test_a_long_list_goes_in_parts(days: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = days.converse(["age"], queries=5000, spend=Approximate(1, "1e-6"), prior="even")
+    sent: list[int] = []
+    post = remote.Remote._post
+    monkeypatch.setattr(
+        remote.Remote,
+        "_post",
+        lambda one, path, body, key=None: sent.append(len(body["conditions"])) or post(one, path, body, key),
+    )
+    asked = [f"age >= {low} AND age < {high}" for low in range(50) for high in range(low + 1, low + 31)]
+    replies = talk.ask_all(asked)
+    assert sum(sent) == len(replies) == 1500 and max(sent) <= 1000 and len(sent) > 1
+    assert replies[:3] == talk.ask_all(asked[:3])
+
+
+def test_a_conversation_begins_from_a_model_that_is_bought_once(site: Site, days: Any) -> None:
+    spend = Approximate(2, "1e-6")
+    one = with_abe(site)
+    terms = {**TERMS, "columns": ["age", "sex"], "prior": "model"}
+    foreseen = one.post("abe", f"{PLACE}/preview", terms).json()
+    assert foreseen["fits"] and foreseen["needs_approval"] and used(site) == 0  # both are weighed, not the rest alone
+    assert one.post("abe", PLACE, {**terms, "spend": "Approximate(1.2, 1e-6)"}, "big").status_code == 202
+    refused = one.post("abe", PLACE, {**terms, "spend": "Approximate(3.3, 1e-6)"}, "more")
+    assert refused.status_code == 409 and refused.json()["type"].endswith("BudgetExceeded") and used(site) == 0
+    assert "from a model that is bought first" in site.browser("carla").page("/d/days/desk").text
+    talk = days.converse(["age", "sex"], queries=50, spend=spend, prior="model", name="both")
+    paid = used(site)
+    assert 0 < paid <= 2 and talk.loss.person.epsilon < paid
+    assert len(site.get("carla", "/api/datasets/days/ledger").json()["requests"]) == 2
+    first = talk.ask_all(["sex = 'F'", "age > 40"])
+    client, again = open_site(site.house, site.tokens)
+    with client:  # another process finds the model and the conversation
+        found = again.post("carla", f"{PLACE}/both", {"conditions": ["sex = 'F'", "age > 40"]}).json()
+        assert [one["value"] for one in found["replies"]] == [one.value for one in first]
+    same = days.converse(["age", "sex"], queries=50, spend=spend, prior="model", name="both")
+    assert same.ask("age > 40") == first[1] and used(site) == paid
+    for other in (None, {"sex": [3, 1]}):
+        with pytest.raises(SfumatoError, match="another conversation"):
+            days.converse(["age", "sex"], queries=50, spend=spend, prior=other, name="both")
+    bought = days.synthesize(columns=["age", "sex"], spend=parted(spend)[0])
+    assert bought.reused and used(site) == paid
+
+
+def test_a_conversation_begins_from_what_is_public(site: Site, days: Any) -> None:
+    spend = Approximate("1/4", "1e-7")
+    laws = days.converse(["sex"], queries=50, spend=spend, prior={"sex": [3, 1]}, name="laws")
+    assert laws.ask("sex = 'F'").value > 0
+    public = laws.model
+    from_model = days.converse(["sex"], queries=50, spend=spend, prior=public, name="model")
+    own = site.client.app.state.talks._open["days:carla/model"]
+    assert (own.model.marginal(["sex"]) > 0).all() and from_model.plan == own.plan
+    nothing = days.converse(["sex"], queries=50, spend=spend, name="none")
+    even = days.converse(["sex"], queries=50, spend=spend, prior="even", name="none")  # means the same
+    assert even.name == nothing.name == "none"
+    with pytest.raises(SchemaError):
+        days.converse(["age"], queries=50, spend=spend, prior=public)
+
+
+def test_what_was_learned_is_taken_along_by_its_owner_alone(site: Site) -> None:
+    one = with_abe(site)
+    assert one.post("abe", PLACE, {**TERMS, "spend": "Approximate(0.5, 1e-7)"}, "mine").status_code == 200
+    one.post("abe", f"{PLACE}/mine", ASKED)
+    rows = one.get("abe", f"{PLACE}/mine/file.csv?rows=9").text.splitlines()
+    assert (
+        len(rows) == 10
+        and rows[0] == '"sex"'
+        and len(one.get("abe", f"{PLACE}/mine/file.csv").text.splitlines()) == 3001
+    )
+    assert one.get("abe", f"{PLACE}/mine/file.parquet").content[:4] == b"PAR1"
+    assert one.get("abe", f"{PLACE}/mine/file.svg").text.count("<svg") == 1
+    assert one.get("abe", f"{PLACE}/mine/file.exe").status_code == 422
+    assert one.get("abe", f"{PLACE}/mine/file.csv?rows=9999999").status_code == 422
+    place = "/d/days/conversations/mine"
+    assert "What it has learned" in one.browser("abe").page(place).text
+    for kind in ("csv", "json", "svg"):
+        assert site.get("carla", f"{PLACE}/mine/file.{kind}").status_code == 404
+    assert site.post("carla", f"{PLACE}/mine/learn", ASKED).status_code == 404
+
+
+def test_an_opening_that_takes_long_is_told_and_found(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    talks, began, go_on = site.client.app.state.talks, Event(), Event()
+    opened = Talks._opened
+
+    def slowly(*given: Any) -> Any:
+        began.set()
+        assert go_on.wait(30)
+        return opened(*given)
+
+    monkeypatch.setattr(Talks, "_opened", slowly)
+    monkeypatch.setattr(talks, "service", replace(talks.service, patience=0.05))
+    early = site.post("carla", PLACE, TERMS, "late")
+    assert early.status_code == 202 and early.json()["state"] == "opening" and began.wait(5) and used(site) == 0
+    assert site.post("carla", f"{PLACE}/late", ASKED).status_code == 409
+    page = site.browser("carla").page("/d/days/conversations/late")
+    assert "It is being opened" in page.text and page.headers["refresh"] == "5"
+    go_on.set()
+    monkeypatch.setattr(talks, "service", replace(talks.service, patience=20))
+    assert site.post("carla", PLACE, TERMS, "late").status_code == 200 and used(site) > 0
+    assert len(site.post("carla", f"{PLACE}/late", ASKED).json()["replies"]) == 3
+
+
+def test_one_that_was_not_opened_to_its_end_is_opened_once_more(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(Talks, "_opened", lambda *given: 1 / 0)
+        assert site.post("carla", PLACE, TERMS, "cut").status_code == 500
+    carla, place = site.browser("carla"), "/d/days/conversations/cut"
+    assert site.get("carla", f"{PLACE}/cut").json()["state"] == "begun" and "Open it and pay" in carla.page(place).text
+    assert carla.send(f"{place}/open", {}).status_code == 303 and used(site) > 0
+    assert site.get("carla", f"{PLACE}/cut").json()["state"] == "open"

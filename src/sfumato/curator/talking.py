@@ -59,6 +59,18 @@ def open_talk(
         )
     if options.get("peak") is not None:
         raise ParameterError("With peak= a prior is one law for each column; leave prior='model' out, or peak=.")
+    question, first, rest = model_first(curator, domain, spend)
+    space = Space.of(curator.schema, question.columns)
+    _require_both(curator, question, (first, rest), options)
+    model = curator.ask(question, first, analyst=options.get("analyst")).value
+    start = possible(model, space)
+    return open_conversation(
+        curator.table, curator.ledger, curator.basis, domain=domain, spend=rest, prior=start, **options
+    )
+
+
+def model_first(curator: Shorthands, domain: Sequence[str] | None, spend: Bound) -> tuple[Synthesize, Bound, Bound]:
+    """Return the model that a conversation starts from with `prior="model"`, and what each of the two may cost."""
     space = Space.of(curator.schema, domain)
     if space.cells > MOST_CELLS:
         raise DomainTooLarge(
@@ -67,13 +79,7 @@ def open_talk(
             method="domain",
         )
     first, rest = parted(require_bound(spend))
-    question = Synthesize(columns=space.names)
-    _require_both(curator, question, (first, rest), options)
-    model = curator.ask(question, first, analyst=options.get("analyst")).value
-    start = possible(model, space)
-    return open_conversation(
-        curator.table, curator.ledger, curator.basis, domain=domain, spend=rest, prior=start, **options
-    )
+    return Synthesize(columns=space.names), first, rest
 
 
 def parted(spend: Bound) -> tuple[Bound, Bound]:
@@ -104,12 +110,26 @@ def _require_both(
     curator: Shorthands, model: Synthesize, parts: tuple[Bound, Bound], options: Mapping[str, Any]
 ) -> None:
     """Refuse a conversation that would not fit beside its model, before either is paid; what is stored is free."""
-    name, analyst, (first, rest) = options.get("name"), options.get("analyst"), parts
+    name, analyst = options.get("name"), options.get("analyst")
     if name is not None and _begun(curator, name):
         return
+    pure = options.get("method") == "pure"
+    seen = curator.ledger.preview(both_losses(curator, model, parts, analyst=analyst, pure=pure), analyst)
+    if not seen.fits:
+        raise BudgetExceeded(seen.text, seen.breaks)
+
+
+def both_losses(
+    curator: Shorthands, model: Synthesize, parts: tuple[Bound, Bound], *, analyst: str | None, pure: bool = False
+) -> list[Loss]:
+    """Return what a conversation and its model cost together, as certificates of which a ledger takes one.
+
+    A model that is stored costs nothing more.
+    """
+    first, rest = parts
     gauge = curator.basis.gauge(Rows(model.columns or ()))
     bought = gauge.priced(rest)
-    if isinstance(bought, Approximate) and options.get("method") != "pure":
+    if isinstance(bought, Approximate) and not pure:
         cost = Cost.leaking(bought.epsilon, bought.delta)
     else:
         cost = Cost.pure(pure_epsilon(bought))
@@ -117,10 +137,7 @@ def _require_both(
     asked = planned(curator.basis, model, first)
     asked.check_new()
     kept = weighed(curator.ledger, curator.basis, asked, first, curator.table.snapshot, analyst=analyst).free
-    both = talk if kept else [loss + talk for loss in asked.losses(first)]
-    seen = curator.ledger.preview(both, analyst)
-    if not seen.fits:
-        raise BudgetExceeded(seen.text, seen.breaks)
+    return [talk] if kept else [loss + talk for loss in asked.losses(first)]
 
 
 def _begun(curator: Shorthands, name: str) -> bool:

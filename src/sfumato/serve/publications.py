@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sfumato.publish import Publication, Verified
 from sfumato.serve.house import Published
+from sfumato.show.views import readable
 
 PACKAGE = "datapackage.json"
 PAGE = "index.html"
@@ -25,6 +26,7 @@ KINDS = {
     ".yaml": "text/plain; charset=utf-8",
     ".html": "text/html; charset=utf-8",
 }
+LEFT_OUT, UNKNOWN = "–", "not known"
 SHOWN_ROWS = 30
 """So many rows of a table stand on the page; the file has all of them."""
 
@@ -118,7 +120,8 @@ class ShownPublication:
             columns, *rows = csv.reader(text)
         # Newest periods first; the groups of each stay in their order.
         few = (sorted(rows, key=lambda row: row[0], reverse=True) if newest_last else rows)[:SHOWN_ROWS]
-        return Newest(PurePosixPath(path).stem, path, columns, few, len(rows) - len(few))
+        shown, said = as_read(columns, few)
+        return Newest(PurePosixPath(path).stem, path, shown, said, len(rows) - len(few))
 
     def to_json(self) -> dict[str, Any]:
         """Return what is public about it."""
@@ -133,3 +136,49 @@ class ShownPublication:
     def verify(self) -> Verified | None:
         """Work everything out again, the ledger and every file; None before the first run, which makes the ledger."""
         return self.publication.verify() if self.resources() else None
+
+
+def as_read(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """Return a published table for people: intervals beside the numbers, as many digits as these leave certain.
+
+    >>> as_read(["sex", "n", "n_low", "n_high"], [["F", "20.2931", "15.51", "25.076"], ["M", "", "", ""]])
+    (['sex', 'n', 'n, 95 %'], [['F', '20.3', '15.5 to 25.1'], ['M', '–', '']])
+    """
+    measured = [name for name in columns if {f"{name}_low", f"{name}_high"} <= {*columns}]
+    beside = {f"{name}{ending}" for name in measured for ending in ("_low", "_high", "_all_low", "_all_high", "_known")}
+    shown = {name: [name] for name in columns if name not in beside}
+    for name in measured:
+        everywhere = [f"{name}, 95 % everywhere"] if f"{name}_all_low" in columns else []
+        shown[name] = [name, f"{name}, 95 %", *everywhere]
+    said = []
+    for row in rows:
+        cells = dict(zip(columns, row, strict=True))
+        said.append([one for name in shown for one in _cells(name, cells, name in measured)])
+    return [one for names in shown.values() for one in names], said
+
+
+def _cells(name: str, cells: Mapping[str, str], measured: bool) -> list[str]:
+    """Return what stands in a row for a column: its text, or a number and its intervals."""
+    if not measured:
+        return [cells[name] or LEFT_OUT]
+    spans = [_span(cells, f"{name}{ending}") for ending in ("", "_all") if f"{name}{ending}_low" in cells]
+    if cells[name] == "":
+        value = LEFT_OUT
+    elif cells.get(f"{name}_known") == "false":
+        value = UNKNOWN
+    else:
+        value = readable(_number(cells[name]), spans[0][1])
+    return [value, *(text for text, _ in spans)]
+
+
+def _span(cells: Mapping[str, str], name: str) -> tuple[str, float | None]:
+    """Return an interval in words, and its width."""
+    low, high = cells[f"{name}_low"], cells[f"{name}_high"]
+    if low == "" or high == "":
+        return "", None
+    width = float(high) - float(low)
+    return f"{readable(_number(low), width)} to {readable(_number(high), width)}", width
+
+
+def _number(text: str) -> int | float:
+    return int(text) if text.removeprefix("-").isdecimal() else float(text)

@@ -6,11 +6,11 @@ It needs no package beyond the library's own.
 from __future__ import annotations
 
 import json
+import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from fractions import Fraction
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -27,25 +27,35 @@ from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.statements import SqlAnswer, read_answers
 from sfumato.curator.words import speaking
 from sfumato.errors import AccuracyWarning, LedgerError, ParameterError, SfumatoError
+from sfumato.exact import Number
 from sfumato.ledger.verify import Verification
+from sfumato.model.base import Model, model_from_json
 from sfumato.noise import new_key
 from sfumato.privacy import EVERYTHING, Bound, Loss, bound_from_json
 from sfumato.privacy.bounds import require_bound
 from sfumato.questions import Question
-from sfumato.questions.conversation.reply import Progress, Reply
+from sfumato.questions.conversation.keeping import plan_from_json
+from sfumato.questions.conversation.priors import Prior
+from sfumato.questions.conversation.queries import read_queries, read_query
+from sfumato.questions.conversation.reply import Progress, Reply, draw_progress, progress_view
+from sfumato.serve.conditions import MOST_CONDITIONS, condition_json
 from sfumato.serve.wire import error_from
-from sfumato.show.views import View
+from sfumato.show.progress import PATIENCE, watched
+from sfumato.show.views import View, Viewed
 from sfumato.sql.explanation import Explanation
 from sfumato.sql.statement import read_statement
 from sfumato.table.database import Database, database_of
 from sfumato.table.schema import Schema
 from sfumato.words import understood
+from sfumato.workload.space import Space
 
 if TYPE_CHECKING:
     from sfumato.learn.question import Learn
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 TRIES = 4
+MOST_BYTES = 48 * 1024
+"""So much of a long list of conditions is sent at a time."""
 
 
 class _Stay(HTTPRedirectHandler):
@@ -219,11 +229,17 @@ class Remote(Shorthands):
 
     def _asked(self, body: dict[str, Any], spend: Bound | None, key: str | None) -> dict[str, Any]:
         body["spend"] = None if spend is None else require_bound(spend).to_json()
-        status, found = self._post("/ask", body, key or new_key()[:16].hex())
         until = time.monotonic() + self._patience
-        while status == 202 and found["state"] != "waiting" and time.monotonic() < until:
-            time.sleep(1)
-            status, found = self._line("GET", f"/datasets/{quote(self.dataset)}/jobs/{found['job']}")
+        # Where somebody watches, the service is asked soon how far it is.
+        soon = f"?patience={PATIENCE:g}" if sys.stderr.isatty() else ""
+        found: dict[str, Any] = {}
+        with watched(f"{self.dataset} is asked", lambda: found.get("part")):
+            status, said = self._post(f"/ask{soon}", body, key or new_key()[:16].hex())
+            found |= said
+            while status == 202 and found["state"] != "waiting" and time.monotonic() < until:
+                time.sleep(1)
+                status, said = self._line("GET", f"/datasets/{quote(self.dataset)}/jobs/{found['job']}")
+                found |= said
         if status == 202:
             raise Waiting(f"{found['said']} Ask for it later with answered({found['job']!r}).", found["job"])
         return dict(found)
@@ -314,9 +330,13 @@ class Remote(Shorthands):
         found = self._get(f"/guarantee?{query}")["bound"]
         return None if found is None else bound_from_json(found)
 
-    def report(self) -> dict[str, Any]:
-        """Return the report as JSON; for curators and auditors."""
-        return dict(self._get("/report"))
+    def report(self, answers: Mapping[str, bool] | None = None, **options: Any) -> Report:
+        """Return what is guaranteed and what has been used; for curators and auditors, free."""
+        if answers or options:
+            raise ParameterError("A service reports what its ledger knows; write report(), without answers or options.")
+        place = f"/datasets/{quote(self.dataset)}/report"
+        text, page = (self._line.file(f"{place}.{kind}").decode() for kind in ("txt", "html"))
+        return Report(self._get("/report"), text, page)
 
     def evidence(self, about: Mapping[str, Any] | None = None, answers: Mapping[str, bool] | None = None) -> Package:
         """Return the evidence package for a reviewer; for curators and auditors, free."""
@@ -333,27 +353,39 @@ class Remote(Shorthands):
         _, found = self._post(f"/verify{query}")
         return Verification(found["rows"], found["reservations"], found["head"], tuple(found["problems"]))
 
-    def share(self, part: Any) -> Bound:
-        """Refuse: what is left is the service's to know."""
-        raise ParameterError(
-            f"What is left can change while you ask; write the spend itself, such as Pure({Fraction(1, 10)}), or ask "
-            "largest(question, spend) what would fit."
-        )
+    def share(self, part: Number) -> Bound:
+        """Return this part of what the person limit has left now, as a spend."""
+        return bound_from_json(self._get(f"/share?{urlencode({'part': str(part)})}")["spend"])
 
     def converse(
-        self, domain: Sequence[str] | None = None, *, queries: int = 100_000, spend: Bound, **options: Any
+        self,
+        domain: Sequence[str] | None = None,
+        *,
+        queries: int = 100_000,
+        spend: Bound,
+        prior: Prior | str | None = None,
+        **options: Any,
     ) -> Any:
         """Open a conversation, or go on with the one of this `name`; as `Curator.converse` does."""
         name = options.pop("name", None)
         self._me(options.pop("analyst", None))
         if options:
             raise ParameterError(f"A service takes no {min(options)}= for a conversation; leave it out.")
-        columns = None if domain is None else list(domain)
-        body = {"columns": columns, "queries": queries, "spend": require_bound(spend).to_json()}
+        body = {
+            "columns": None if domain is None else list(domain),
+            "queries": queries,
+            "spend": require_bound(spend).to_json(),
+            "prior": _prior_json(prior),
+        }
         key = name or new_key()[:16].hex()
         status, opened = self._post("/conversations", body, key)
+        until = time.monotonic() + self._patience
+        while status == 202 and opened["state"] != "waiting" and time.monotonic() < until:
+            status, opened = self._post("/conversations", body, key)
         if status == 202:
             raise Waiting(f"{opened['said']} Open it later, with the same terms and name={key!r}.", key)
+        for said in opened.get("cautions", ()):
+            warnings.warn(said, AccuracyWarning, stacklevel=3)
         return RemoteConversation(self, opened)
 
     def close(self) -> None:
@@ -364,6 +396,36 @@ class Remote(Shorthands):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """The report of a service's data set, as it was when it was fetched."""
+
+    _record: Mapping[str, Any]
+    _text: str
+    _page: str
+
+    def text(self) -> str:
+        """Return the report for a terminal."""
+        return self._text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON."""
+        return dict(self._record)
+
+    def html(self) -> str:
+        """Return the report as one self-contained HTML page."""
+        return self._page
+
+    def _repr_html_(self) -> str:
+        return self._page
 
 
 class Package:
@@ -388,30 +450,110 @@ class Package:
         return target
 
 
-class RemoteConversation:
-    """A conversation that a service holds: conditions one by one, everything paid for when it was opened."""
+def _prior_json(prior: Prior | str | None) -> Any:
+    if isinstance(prior, Mapping):
+        return {name: np.asarray(law).tolist() for name, law in prior.items()}
+    return prior.to_json() if isinstance(prior, Model) else prior
+
+
+class RemoteConversation(Viewed):
+    """A conversation that a service holds: questions one by one, everything paid for when it was opened."""
 
     def __init__(self, curator: Remote, opened: Mapping[str, Any]) -> None:
         self._curator = curator
+        self._schema, self._space = curator.schema, Space.of(curator.schema, opened["columns"])
+        self._closed = False
         self.name: str = opened["conversation"]
-        self.error: float = opened["error"]
+        self.loss = Loss.from_json(opened["loss"])
+        self.plan = plan_from_json(opened["plan"], self.loss.profile.names())
         self.progress = Progress(**opened["progress"])
 
-    def ask(self, query: str) -> Reply:
-        """Answer one condition, such as "age > 40 AND sex = 'Male'"."""
-        return self.ask_all([query])[0]
+    def view(self) -> View:
+        """Return how far it has come."""
+        return progress_view(self.progress)
 
-    def ask_all(self, queries: Sequence[str]) -> list[Reply]:
-        """Answer a list of conditions in their order."""
-        _, found = self._curator._post(f"/conversations/{quote(self.name)}", {"conditions": list(queries)})
+    def __repr__(self) -> str:
+        return str(self)
+
+    def ask(self, query: Any) -> Reply:
+        """Answer one query: SQL text such as "age > 40 AND sex = 'Male'", a predicate, a linear query, a block."""
+        return self._asked([self._written(query)])[0]
+
+    def ask_all(self, queries: Any) -> list[Reply]:
+        """Answer a list of queries, a block or a workload in their order."""
+        return self._asked(self._listed(queries))
+
+    def learn(self, queries: Any) -> Model:
+        """Ask up to 1000 queries again and again, and return the model: synthetic data for them."""
+        found = self._post("/learn", self._listed(queries))
         self.progress = Progress(**found["progress"])
-        return [Reply(**{**one, "progress": Progress(**one["progress"])}) for one in found["replies"]]
+        return model_from_json(found["model"], self._schema)
+
+    @property
+    def model(self) -> Model:
+        """The distribution learned so far: marginals, rows, files; free."""
+        return model_from_json(self._learned()["model"], self._schema)
+
+    @property
+    def history(self) -> list[list[float]]:
+        """Where each correction was made, as a number of queries, and by how much the model was wrong there."""
+        found: list[list[float]] = self._learned()["history"]
+        return found
+
+    def picture(self) -> Any:
+        """Return a picture of the corrections so far: how many, and how wrong the model was."""
+        found = self._learned()
+        return draw_progress(self.name, self.plan, found["history"], Progress(**found["progress"]))
+
+    def _learned(self) -> dict[str, Any]:
+        return dict(self._curator._get(f"/conversations/{quote(self.name)}/file.json"))
+
+    def _listed(self, queries: Any) -> list[Any]:
+        if isinstance(queries, (list, tuple)):
+            return [self._written(query) for query in queries]
+        return [condition_json(query) for query in read_queries(queries, self._space, self._schema)]
+
+    def _written(self, query: Any) -> Any:
+        """Return a query as it is sent; what cannot be asked is refused here, before anything of a list is."""
+        found = read_query(query, self._space, self._schema)
+        return query if isinstance(query, str) else condition_json(found)
+
+    def _asked(self, listed: Sequence[Any]) -> list[Reply]:
+        replies: list[Reply] = []
+        for few in _parts(listed):
+            found = self._post("", few)
+            self.progress = Progress(**found["progress"])
+            replies += [Reply(**{**one, "progress": Progress(**one["progress"])}) for one in found["replies"]]
+        return replies
+
+    def _post(self, path: str, conditions: Sequence[Any]) -> dict[str, Any]:
+        if self._closed:
+            raise LedgerError(f"The conversation {self.name!r} is closed; open it again by its name to go on.")
+        return dict(
+            self._curator._post(f"/conversations/{quote(self.name)}{path}", {"conditions": list(conditions)})[1]
+        )
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Ask no more; the service keeps it, and its model stays readable."""
+        self._closed = True
 
     def __enter__(self) -> RemoteConversation:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _parts(listed: Sequence[Any]) -> Iterator[list[Any]]:
+    """Divide a long list into requests that a service takes."""
+    few: list[Any] = []
+    size = 0
+    for one in listed:
+        more = len(json.dumps(one)) + 2
+        if few and (len(few) == MOST_CONDITIONS or size + more > MOST_BYTES):
+            yield few
+            few, size = [], 0
+        few.append(one)
+        size += more
+    if few:
+        yield few

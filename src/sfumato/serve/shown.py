@@ -124,7 +124,7 @@ class Shown:
             import json
 
             return json.dumps(self.to_json(), ensure_ascii=False, indent=1).encode()
-        return _written(self._arrow(rows), kind)
+        return written(self._arrow(rows), kind)
 
     def _drawn(self) -> bytes:
         try:
@@ -135,12 +135,8 @@ class Shown:
             raise ParameterError("This answer has no picture; look at its table.") from None
 
     def _arrow(self, rows: int | None) -> Any:
-        value = self.answer.value
-        if isinstance(value, Model):
-            count = max(1, round(value.total)) if rows is None else rows
-            if not 1 <= count <= MOST_ROWS:
-                raise ParameterError(f"rows is a number of made-up rows, 1 to {MOST_ROWS:,}.")
-            return value.sample(count)
+        if isinstance(self.answer.value, Model):
+            return rows_of(self.answer.value, rows)
         frame = self.frame
         if frame is None:
             raise ParameterError("This answer is no table; take it as JSON.")
@@ -161,7 +157,16 @@ class Shown:
         )
 
 
-def _written(table: Any, kind: str) -> bytes:
+def rows_of(model: Model, rows: int | None) -> Any:
+    """Return made-up rows, by default as many as there are people."""
+    count = max(1, round(model.total)) if rows is None else rows
+    if not 1 <= count <= MOST_ROWS:
+        raise ParameterError(f"rows is a number of made-up rows, 1 to {MOST_ROWS:,}.")
+    return model.sample(count)
+
+
+def written(table: Any, kind: str) -> bytes:
+    """Return a table as a file."""
     sink = io.BytesIO()
     if kind == "parquet":
         from pyarrow import parquet

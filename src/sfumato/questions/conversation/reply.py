@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from sfumato.questions.conversation.plan import ConversationPlan, Counted
 from sfumato.questions.conversation.queries import LinearQuery
 from sfumato.show import Line, Panel, picture
+from sfumato.show.views import View
 
 Source = Literal["model", "data"]
 
@@ -56,6 +57,15 @@ def said(
     # No answer leaves the range of its query, so no error is wider than that.
     error = min(plan.error, 1.0) * stretch if promised else (None if query.unit else 0.0)
     return Reply(value, value * plan.people, error, source, progress, plan.counted)
+
+
+def progress_view(done: Progress) -> View:
+    """Return how far a conversation has come."""
+    corrected = (
+        f"{done.asked} asked, {done.repeated} repeated, {done.corrected} corrected; {done.left} corrections left."
+    )
+    use = "ask(\"age > 40 AND sex = 'Male'\") answers; everything was paid for when it was opened."
+    return View("Conversation", before=(corrected, use))
 
 
 def draw_progress(name: str, plan: ConversationPlan, history: Sequence[Sequence[float]], progress: Progress) -> Any:

@@ -18,7 +18,7 @@ from sfumato.questions.conversation.guesses import Checked, Guesses
 from sfumato.questions.conversation.learner import Learner, Lesson
 from sfumato.questions.conversation.plan import ConversationPlan
 from sfumato.questions.conversation.queries import LinearQuery, query_from_json, read_queries, read_query
-from sfumato.questions.conversation.reply import Progress, Reply, draw_progress, said
+from sfumato.questions.conversation.reply import Progress, Reply, draw_progress, progress_view, said
 from sfumato.questions.conversation.steps import (
     DEAD,
     Claim,
@@ -118,14 +118,14 @@ class Conversation(Viewed):
         """How many queries were asked, repeated and corrected, and how many corrections are left."""
         return Progress(self._asked, self._repeated, len(self._history), self._left)
 
+    @property
+    def history(self) -> list[list[float]]:
+        """Where each correction was made, as a number of queries, and by how much the model was wrong there."""
+        return [list(pair) for pair in self._history]
+
     def view(self) -> View:
         """Return how far it has come."""
-        done = self.progress
-        corrected = (
-            f"{done.asked} asked, {done.repeated} repeated, {done.corrected} corrected; {done.left} corrections left."
-        )
-        use = "ask(\"age > 40 AND sex = 'Male'\") answers; everything was paid for when it was opened."
-        return View("Conversation", before=(corrected, use))
+        return progress_view(self.progress)
 
     def __repr__(self) -> str:
         return str(self)
@@ -303,7 +303,7 @@ class Conversation(Viewed):
     def picture(self) -> Any:
         """Return a picture of the corrections so far: how many, and how wrong the model was."""
         with self._lock:
-            return draw_progress(self.name, self.plan, [list(pair) for pair in self._history], self.progress)
+            return draw_progress(self.name, self.plan, self.history, self.progress)
 
     def close(self) -> None:
         """Let go of the data and erase what was frozen of them; the model stays readable.

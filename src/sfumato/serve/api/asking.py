@@ -97,10 +97,20 @@ def rehearse(
 
 
 @router.post("/datasets/{dataset}/ask")
-def ask(request: Request, who: Asker, body: Asked, key: Key = None) -> Response:
-    """Answer a question, once: 200 with the answer, or 202 with a job that waits for approval or still runs."""
+def ask(
+    request: Request,
+    who: Asker,
+    body: Asked,
+    key: Key = None,
+    patience: Annotated[float | None, Query(ge=0, le=3600)] = None,
+) -> Response:
+    """Answer a question, once: 200 with the answer, or 202 with a job that waits for approval or still runs.
+
+    The service decides how many seconds it waits before that; `patience` makes it fewer.
+    """
     jobs, desk = jobs_of(request), desk_of(request)
-    job = jobs.wait(jobs.submit(who, desk, read_form(body), read_key(key)), jobs.service.patience)
+    longest = jobs.service.patience if patience is None else min(patience, jobs.service.patience)
+    job = jobs.wait(jobs.submit(who, desk, read_form(body), read_key(key)), longest)
     return _told(request, who, job)
 
 
@@ -111,7 +121,11 @@ def _told(request: Request, who: Identity, job: Job) -> Response:
     if job.state in ("refused", "failed"):
         return respond(told_problem(desk_of(request), job))
     place = f"/api/datasets/{job.dataset}/jobs/{job.id}"
-    return JSONResponse(job.to_json(), 202 if not job.ended else 409, headers={"Location": place})
+    if job.ended:
+        return JSONResponse(job.to_json(), 409, headers={"Location": place})
+    progress = jobs_of(request).progress(job)
+    said = {**job.to_json(), "said": progress.said or job.to_json()["said"], **progress.to_json()}
+    return JSONResponse(said, 202, headers={"Location": place})
 
 
 def told_problem(desk: Desk, job: Job) -> dict[str, Any]:

@@ -47,6 +47,12 @@ def report(request: Request, who: Watcher) -> dict[str, Any]:
     return desk_of(request).front.report().to_json()
 
 
+@router.get("/datasets/{dataset}/report.txt")
+def report_text(request: Request, who: Watcher) -> Response:
+    """Give the report as text."""
+    return Response(desk_of(request).front.report().text(), media_type="text/plain; charset=utf-8")
+
+
 @router.get("/datasets/{dataset}/report.html")
 def report_page(request: Request, who: Watcher) -> Response:
     """Give the report as a page to keep."""

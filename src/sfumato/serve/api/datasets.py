@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 
+from sfumato.exact import exact
 from sfumato.privacy import EVERYTHING, Bound
 from sfumato.serve.doors import Door, desk_of, desks_of
 from sfumato.serve.identity import Identity
@@ -57,6 +58,13 @@ def limits(request: Request, who: Anybody) -> dict[str, Any]:
         "remaining": {reading.name: reading.brief for reading in readings},
         "meters": [reading.to_json() for reading in readings],
     }
+
+
+@router.get("/datasets/{dataset}/share")
+def share(request: Request, who: Anybody, part: str) -> dict[str, Any]:
+    """Give this part of what the person limit has left, as a spend."""
+    typed = exact(part, "part") if part.removeprefix("-")[:1].isdigit() else part
+    return {"spend": desk_of(request).front.share(typed).to_json()}
 
 
 @router.get("/datasets/{dataset}/guarantee")

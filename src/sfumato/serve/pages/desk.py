@@ -49,7 +49,7 @@ def desk_page(request: Request, who: Curator) -> Response:
     for one in talks_of(request).openings.waiting(desk.name):
         terms = terms_of(one)
         asked = {"id": one.id, "name": one.name, "created": one.created, "form": terms}
-        waiting.append((asked, _cost(partial(loss_of, desk, terms))))
+        waiting.append((asked, _cost(partial(loss_of, desk, terms, one.name))))
     quotas = [one for one in desk.readings(None) if one.rule.analyst is not None and not one.rule.cap]
     return render(request, "desk.html", desk=desk, waiting=waiting, quotas=quotas)
 

@@ -18,7 +18,7 @@ from sfumato.serve.jobs import read_key
 from sfumato.serve.pages import render
 from sfumato.serve.pages.asking import usual_spend
 from sfumato.serve.pages.ways import quoted
-from sfumato.serve.talks import Terms, read_terms
+from sfumato.serve.talks import OPENING, Terms, read_terms
 from sfumato.serve.wire import status_of, told
 from sfumato.show.views import readable
 
@@ -32,7 +32,8 @@ UNKNOWN = "not known any more"
 def _terms(columns: list[str], given: Mapping[str, str]) -> Terms:
     queries = given.get("queries", "").strip()
     number = int(queries) if queries.isdecimal() and len(queries) < 10 else queries
-    return read_terms({"columns": columns, "queries": number, "spend": given.get("spend", "").strip()})
+    prior = given.get("prior") or None
+    return read_terms({"columns": columns, "queries": number, "spend": given.get("spend", "").strip(), "prior": prior})
 
 
 @router.get("/d/{dataset}/conversations")
@@ -42,6 +43,7 @@ def listed(request: Request, who: Asker) -> Response:
     names = list(desk.front.schema.names)
     chosen = [name for name in query.getlist("columns") if name in names]
     given = {"queries": query.get("queries") or str(QUERIES), "spend": query.get("spend") or _usual(desk)}
+    given["prior"] = query.get("prior", "")
     foreseen, wrong = None, ""
     if chosen:
         try:
@@ -87,7 +89,7 @@ def start(request: Request, who: Asker) -> Response:
 def one(request: Request, who: Asker, key: str) -> Response:
     """Show a conversation: what it is about, and the form to ask it; nothing is read for that."""
     response = _page(request, who, key)
-    if talks_of(request).standing(desk_of(request), who, key)["state"] == "waiting":
+    if talks_of(request).standing(desk_of(request), who, key)["state"] in ("waiting", OPENING):
         response.headers["Refresh"] = "5"
     return response
 
@@ -95,7 +97,7 @@ def one(request: Request, who: Asker, key: str) -> Response:
 def _page(request: Request, who: Identity, key: str, status: int = 200, **facts: Any) -> Response:
     desk = desk_of(request)
     talk = talks_of(request).standing(desk, who, key)
-    terms = read_terms({name: talk[name] for name in ("columns", "queries", "spend")})
+    terms = read_terms({name: talk.get(name) for name in ("columns", "queries", "spend", "prior")})
     example = _example(desk, (terms.columns or tuple(desk.front.schema.names))[0])
     shown = {"asked": "", "rows": [], "progress": None, "wrong": "", "cautions": [], **facts}
     facts = {"about": terms.text, "spend": str(terms.spend), "example": example, **shown}
@@ -141,7 +143,7 @@ def begin(request: Request, who: Asker, key: str) -> Response:
     """Open a conversation that a curator has approved, under the terms that were approved."""
     desk = desk_of(request)
     talk = talks_of(request).standing(desk, who, key)
-    terms = read_terms({name: talk[name] for name in ("columns", "queries", "spend")})
+    terms = read_terms({name: talk.get(name) for name in ("columns", "queries", "spend", "prior")})
     talks_of(request).start(desk, who, terms, key)
     return RedirectResponse(f"/d/{desk.name}/conversations/{key}", 303)
 

@@ -123,6 +123,11 @@ _INSTEAD = guide(
         "string strings str": "write text(max_bytes=40)",
     }
 )
+_ERRORS = {
+    name: f"write sfumato.errors.{name}"
+    for name, kind in vars(import_module("sfumato.errors")).items()
+    if isinstance(kind, type) and issubclass(kind, Exception | Warning)
+}
 _moved = moved(
     "sfumato",
     {
@@ -130,7 +135,7 @@ _moved = moved(
         "Shaped": "sfumato.papers.query_release.Shaped",
         "release": "sfumato.questions",
     },
-    _INSTEAD,
+    {**_INSTEAD, **_ERRORS},
 )
 
 

@@ -91,7 +91,8 @@ def test_items_go_all_the_way_to_the_list(words: Path) -> None:
     found = run("local", "decode", collected, "--plot", picture, "--html", page, "--save", sketch, "--json")
     assert listed(found) == ["the", "of"]
     item = found.json["items"][0]
-    assert item["low"] < 0.3 < item["high"] and found.json["intake"]["accepted"] == 20000
+    width = item["high"] - item["low"]  # three times an interval of 95 %, which is missed once in 20 runs
+    assert item["low"] - width < 0.3 < item["high"] + width and found.json["intake"]["accepted"] == 20000
     assert (
         "<svg" in picture.read_text() and "the" in page.read_text() and "http" not in page.read_text().split("<svg")[0]
     )

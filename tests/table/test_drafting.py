@@ -501,3 +501,23 @@ def test_the_last_day_that_somebody_types_is_all_of_it() -> None:
     assert read_column("time 2025-01-01 2025-12-31 1h")["latest"] == "2025-12-31T23:59:59"
     assert read_column("time 2025-01-01 2025-12-31T12:00:00 1h")["latest"] == "2025-12-31T12:00:00"
     assert read_column("date 2025-01-01 2025-12-31")["latest"] == "2025-12-31"
+
+
+def test_truth_values_and_few_groups_tell_nobody_apart_whatever_they_are_called() -> None:
+    frame = pandas.DataFrame(
+        {
+            "member": ["yes", "no"] * 300,
+            "ward_id": [f"W{row % 6}" for row in range(600)],
+            "age": [row % 90 for row in range(600)],
+        }
+    )
+    looked = sf.draft(frame, look=True)
+    assert "person" not in looked.record and {"member", "ward_id", "age"} == set(looked.record["columns"])
+    assert looked.record["columns"]["member"]["type"] == "boolean"
+    assert sf.draft(frame.assign(member=frame.member == "yes")).record["person"] == FILL
+    few = pandas.DataFrame({"patient_id": [f"P{row % 12}" for row in range(600)], "age": range(600)})
+    assert sf.draft(few, look=True).record["person"] == "patient_id", "a name that is plain holds for few people, too"
+    visits = pandas.DataFrame(
+        {"case_no": [f"C{row // 4}" for row in range(600)], "age": [row % 90 for row in range(600)]}
+    )
+    assert sf.draft(visits, look=True).record["person"] == "case_no"

@@ -55,6 +55,11 @@ def american(row: int) -> str:
     return f'{row},"${row * 11 % 900}.{row % 90 + 10}",{"yes" if row % 2 else "no"}'
 
 
+def refunds(row: int) -> str:
+    amount = f"${row % 3},{row * 7 % 1000:03}.{row % 90 + 10}" if row % 3 else f"${row * 7 % 1000}.{row % 90 + 10}"
+    return f'{row},"{(amount, "-" + amount, f"({amount})", amount)[row % 4]}"'
+
+
 def clocks(row: int) -> str:
     return f"{row};{row % 28 + 1:02}.{row % 12 + 1:02}.2023 {row % 24:02}:{row % 60:02};{row % 7},{row % 10}"
 
@@ -93,6 +98,7 @@ FILES: dict[str, tuple[str, Callable[[int], str], str, Reads, str, Reads]] = {
     ),
     "app names": ("row,app,minutes,paid", apps, "utf-8", {}, "minutes", {"type": "integer"}),
     "dollars": ("row,spent,member", american, "utf-8", {}, "spent", {"type": "fixed", "unit": "$"}),
+    "refunds": ("row,paid", refunds, "utf-8", {"thousands": ","}, "paid", {"type": "fixed", "thousands": ",", "unit": "$"}),
     "clocks": ("Zeile;Beginn;Dosis", clocks, "utf-8", {"sep": ";", "decimal": ","}, "Dosis", {"decimal": ","}),
     "gaps": ("row,score x,seldom", gaps, "utf-8", {}, "score x", {"type": "integer"}),
     "thousands that other columns explain": (
@@ -106,8 +112,9 @@ def truth(content: str, told: Reads, column: str) -> Any:
     cells = pandas.read_csv(io.StringIO(content), **{"sep": ",", **told}, dtype={})[column]
     if cells.dtype.kind in "if":
         return cells.astype(float).dropna()
-    for sign in "$€%\u00a0":
+    for sign in "$€%\u00a0)":
         cells = cells.astype(str).str.replace(sign, "")
+    cells = cells.str.replace("(", "-")
     cells = cells.str.strip().str.replace(told.get("thousands", "\0"), "")
     return cells.str.replace(told.get("decimal", "."), ".").astype(float)
 
@@ -120,6 +127,7 @@ def test_what_is_read_is_what_pandas_reads_when_it_is_told_how(tmp_path: Path, n
     drafted = sf.draft(tmp_path / "messy.csv", look=True)
     proposed = drafted.record["columns"][column]
     assert says.items() <= proposed.items() and not drafted.missing
+    assert drafted.record.get("person") == {"Patient ID;": "Patient ID"}.get(header[:11])
     expected = truth(content, told, column)
     low, high = float(proposed["low"]), float(proposed["high"])
     with sf.curate(tmp_path / "messy.csv", drafted.confirm().schema(), Pure(10**6)) as curator:
@@ -181,6 +189,11 @@ def test_what_is_written_otherwise_is_missing_and_never_another_number() -> None
     ]
     percent = sf.domain.fixed(0, 100, step=0.1, unit="%")
     assert [percent.decode(percent.encode(cell)) for cell in ("12", "%", "12 %", "%12", 12)] == [None, None, 12, 12, 12]
+    paid = sf.domain.fixed(-10_000, 10_000, step=0.5, unit="$", thousands=",")
+    for cell in ("-$1,234.50", "$-1,234.50", "-1,234.50 $", "($1,234.50)", " - $ 1234.5", "(1,234.50 $)"):
+        assert paid.decode(paid.encode(cell)) == -1234.5, cell
+    for cell in ("-$-5", "($-5)", "(5)", "($5", "$5)", "--$5", "- 5 $", "+$5", "-$1,23"):
+        assert paid.decode(paid.encode(cell)) is None, cell
 
 
 @pytest.mark.parametrize(

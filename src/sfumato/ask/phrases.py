@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.errors import ParameterError
+from sfumato.table.schema import refuse_part_of_date
 
 EXAMPLES = (
     "'count where age > 40', 'mean of hours by sex', 'histogram of age', 'quantiles 0.1, 0.9 of age', "
@@ -200,6 +201,7 @@ def names(words: Sequence[str]) -> list[str]:
     found = []
     for part in parts(words):
         if len(part) != 1:
+            refuse_part_of_date(" ".join(part))
             raise ParameterError(
                 f"{' '.join(words)!r} is no list of columns; separate names by commas, and put names with blanks in "
                 "double quotes."

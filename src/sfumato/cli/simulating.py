@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,16 +37,17 @@ class Simulated:
     unfit: Counter[Any]
     """What devices hold that the plan cannot carry; in `truth` all of it is None."""
 
-    @property
+    @cached_property
     def devices(self) -> int:
         """How many devices there were."""
         return self.truth.total()
 
+    @cached_property
     def missed(self) -> list[tuple[Any, float]]:
-        """Return the most popular items that were not found, with their true shares."""
-        listed = {item.value for item in self._items()}
-        rest = [(item, count / self.devices) for item, count in self.truth.most_common() if item not in listed]
-        return [pair for pair in rest if pair[0] is not None][:MISSES]
+        """The most popular items that were not found, with their true shares."""
+        listed = {None, *(item.value for item in self._items())}
+        most = heapq.nlargest(MISSES + len(listed), self.truth.items(), key=itemgetter(1))
+        return [(item, count / self.devices) for item, count in most if item not in listed][:MISSES]
 
     @property
     def mean(self) -> float | None:
@@ -66,7 +70,7 @@ class Simulated:
         known: dict[str, Any] = {**record, "devices": self.devices, "unfit": self.unfit.total()}
         if self.found.kind == "mean":
             return {**known, "truth": self.mean, "expected_error": self.plan.expected_error}
-        missed = [{"value": plain(item), "truth": share} for item, share in self.missed()]
+        missed = [{"value": plain(item), "truth": share} for item, share in self.missed]
         return {**known, "detectable": self.plan.detectable, "missed": missed}
 
     def text(self) -> str:
@@ -94,8 +98,8 @@ class Simulated:
         if rows:
             inside = sum(item.low <= self._true(item) <= item.high for item in self._items())
             parts.append(f"{inside} of {len(rows)} intervals, of 95 % each, hold the truth.")
-        above = [pair for pair in self.missed() if pair[1] >= self.plan.detectable]
-        said = ", ".join(f"{line(item)} ({share:.3%})" for item, share in self.missed()[:5])
+        above = [pair for pair in self.missed if pair[1] >= self.plan.detectable]
+        said = ", ".join(f"{line(item)} ({share:.3%})" for item, share in self.missed[:5])
         parts.append(
             f"{many(len(above), 'item')} of {self.plan.detectable:.3%} or more {'was' if len(above) == 1 else 'were'} "
             f"missed; a plan for {many(self.plan.users, 'user')} finds each with probability 90 %, and here were "

@@ -30,8 +30,8 @@ _LONGEST_UNIT = 8
 class Figures:
     """A way of writing numbers.
 
-    >>> Figures(",", ".", "€").read("1.234,50 €"), Figures(",").read("1.5")
-    (1234.5, None)
+    >>> Figures(",", ".", "€").read("1.234,50 €"), Figures(",").read("1.5"), Figures(unit="$").read("-$5.25")
+    (1234.5, None, -5.25)
     """
 
     decimal: str = "."
@@ -66,14 +66,35 @@ class Figures:
         """The regular expressions of a whole cell, of which any may match; their first group holds the number."""
         if self.plain:
             return (NUMBER_TEXT,)
+        number = f"([+-]?{self._amount})"
+        if not self.unit:
+            return (f"{_BLANK}*{number}{_BLANK}*",)
+        return (f"{_BLANK}*{number}{_BLANK}*{self._sign}{_BLANK}*", f"{_BLANK}*{self._sign}{_BLANK}*{number}{_BLANK}*")
+
+    @cached_property
+    def below_zero(self) -> tuple[str, ...]:
+        """Those of amounts whose unit says that they are below zero, as Excel writes them: -$5 and ($5) or (5 €).
+
+        Their first group holds the amount without its sign.
+        """
+        if not self.unit:
+            return ()
+        before, behind = f"{self._sign}{_BLANK}*({self._amount})", f"({self._amount}){_BLANK}*{self._sign}"
+        return (
+            f"{_BLANK}*-{_BLANK}*{before}{_BLANK}*",
+            *(f"{_BLANK}*[(]{_BLANK}*{inside}{_BLANK}*[)]{_BLANK}*" for inside in (before, behind)),
+        )
+
+    @property
+    def _amount(self) -> str:
         whole = "[0-9]{1,30}"
         if self.thousands:
             whole = f"(?:[1-9][0-9]{{0,2}}(?:{_GROUPS[self.thousands]}[0-9]{{3}}){{1,9}}|{whole})"
-        number = f"([+-]?{whole}(?:{_MARKS[self.decimal]}[0-9]{{1,30}})?(?:[eE][+-]?[0-9]{{1,2}})?)"
-        if not self.unit:
-            return (f"{_BLANK}*{number}{_BLANK}*",)
-        unit = "".join(sign if sign.isalnum() else f"\\{sign}" if sign in "^\\]" else f"[{sign}]" for sign in self.unit)
-        return (f"{_BLANK}*{number}{_BLANK}*{unit}{_BLANK}*", f"{_BLANK}*{unit}{_BLANK}*{number}{_BLANK}*")
+        return f"{whole}(?:{_MARKS[self.decimal]}[0-9]{{1,30}})?(?:[eE][+-]?[0-9]{{1,2}})?"
+
+    @property
+    def _sign(self) -> str:
+        return "".join(sign if sign.isalnum() else f"\\{sign}" if sign in "^\\]" else f"[{sign}]" for sign in self.unit)
 
     @property
     def grouping(self) -> str | None:
@@ -82,11 +103,12 @@ class Figures:
 
     def read(self, text: str) -> float | None:
         """Return the number that a text says, None where it is written otherwise."""
-        for pattern in self.patterns:
-            matched = re.fullmatch(pattern, text)
-            if matched:
-                number = re.sub(self.grouping, "", matched[1]) if self.grouping else matched[1]
-                return float(number.replace(self.decimal, "."))
+        for factor, patterns in ((1, self.patterns), (-1, self.below_zero)):
+            for pattern in patterns:
+                matched = re.fullmatch(pattern, text)
+                if matched:
+                    number = re.sub(self.grouping, "", matched[1]) if self.grouping else matched[1]
+                    return factor * float(number.replace(self.decimal, "."))
         return None
 
     def to_json(self) -> dict[str, str]:

@@ -10,9 +10,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
+from sfumato.answer import Released
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import Part, Power
-from sfumato.totals.aggregates import ONE, Aggregate, ColumnAggregate, Count, Interval, Mean, Sum, Term, Variance
+from sfumato.totals.aggregates import (
+    ONE,
+    Aggregate,
+    ColumnAggregate,
+    Count,
+    Interval,
+    Mean,
+    Sum,
+    Term,
+    Variance,
+    points,
+)
+from sfumato.totals.quotient import has_law, sum_width
 
 _GRID = 10**12
 
@@ -55,6 +68,15 @@ class SumOfMean(Mean):
         around, count = totals[self.names[0]], self.count_of(totals)
         ends = [center * end for end in count]
         return around[0] + min(ends), around[1] + max(ends)
+
+    def possible(self, released: Released, cell: int, confidence: Fraction) -> Interval:
+        """Return what the sum may be: it and so many counts are one number, with both noises."""
+        total, count = self.released_pair(released)
+        if not has_law(total, count):
+            return Aggregate.possible(self, released, cell, confidence)
+        value = self.combine(points(released, cell), released.facts)[0]
+        width = sum_width(total, count, self.range(released.facts)[2], confidence)
+        return value - width, value + width
 
 
 class SampleVariance(Variance):

@@ -198,12 +198,15 @@ def written_number(cell: Any, figures: Figures) -> Any:
     """Return the double that a text says, null where it is written otherwise."""
     import ibis
 
-    found = [cell.re_extract(f"^{pattern}\\z", 1) for pattern in figures.patterns]
-    if figures.grouping:
-        found = [text.re_replace(figures.grouping, "") for text in found]
-    if figures.decimal != ".":
-        found = [text.replace(figures.decimal, ".") for text in found]
-    return ibis.coalesce(*(text.try_cast("float64") for text in found))
+    def numbers(patterns: Sequence[str]) -> list[Any]:
+        found = [cell.re_extract(f"^{pattern}\\z", 1) for pattern in patterns]
+        if figures.grouping:
+            found = [text.re_replace(figures.grouping, "") for text in found]
+        if figures.decimal != ".":
+            found = [text.replace(figures.decimal, ".") for text in found]
+        return [text.try_cast("float64") for text in found]
+
+    return ibis.coalesce(*numbers(figures.patterns), *(-number for number in numbers(figures.below_zero)))
 
 
 def place(cell: Any, labels: Sequence[str], unlisted: int) -> Any:

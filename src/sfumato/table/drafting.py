@@ -333,7 +333,7 @@ def draft(
 def _by_name(kinds: Mapping[str, Any], source: Source) -> Draft:
     columns: dict[str, dict[str, Any]] = {}
     notes: dict[str, list[str]] = {}
-    people = [name for name in kinds if is_person(name)]
+    people = [name for name, kind in kinds.items() if is_person(name) and not kind.is_boolean()]
     person = people[0] if len(people) == 1 else FILL
     for name, kind in kinds.items():
         column = _column(name, kind)

@@ -153,8 +153,12 @@ def _people(
     perhaps = [name for name in names if may_be_person(name) and not is_person(name)]
     for name in [*sure, *perhaps]:
         sizes = _rows_by_person(table, name)
-        if name in sure or sum(sizes.values()) < rows * DIFFERS:
-            return {name: sizes}
+        people = sum(sizes.values())
+        few = people * MOST_REPEATS < rows
+        # A member may be yes or no, and a ward has an id, too: neither tells people apart.
+        if (few and people <= 2) if name in sure else (few and people < FEWEST_PEOPLE) or people >= rows * DIFFERS:
+            continue
+        return {name: sizes}
     return {}
 
 

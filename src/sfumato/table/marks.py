@@ -14,8 +14,10 @@ SURE = 0.95
 FEW_UNITS = 60
 """A word beside whole numbers, as in Q1 and Q2, makes categories of them where there are no more of them than this."""
 
-_SIGN, _DIGITS = r"[^\w\s.,'’+-]{1,4}", r"[+-]?\d[\d.,'’\s]*"
-_BESIDE = re.compile(rf"\s*(?:({_SIGN}|EUR|USD|CHF|GBP)?\s*{_DIGITS}|{_DIGITS}\s*({_SIGN}|[^\W\d_]{{1,3}}))\s*")
+_SIGN, _DIGITS = r"[^\w\s.,'’+()-]{1,4}", r"[+-]?\d[\d.,'’\s]*"
+_BESIDE = re.compile(
+    rf"\s*[(-]?\s*(?:({_SIGN}|EUR|USD|CHF|GBP)?\s*{_DIGITS}|{_DIGITS}\s*({_SIGN}|[^\W\d_]{{1,3}}))\s*\)?\s*"
+)
 _WAYS = [Figures(mark, group) for group in ("", ",", ".", " ", "'") for mark in ".," if mark != group]
 """The plainest first."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from sfumato.table.mistakes import raise_all, read_columns
 from sfumato.table.toml import read_toml, write_toml
 from sfumato.words import Understood, guide, nearest
 
+_PART_OF_DATE = re.compile(r"""(month|year|weekday|dow|dayofweek)s?\s*\(\s*"?([^"()]+?)"?\s*\)""", re.IGNORECASE)
 LARGEST_CODE = 2**62
 """Codes are 64-bit integers in every engine; one bit is left for offsets."""
 
@@ -41,6 +43,24 @@ _TYPED = guide(
         "text": "text(max_bytes=40)",
     }
 )
+
+
+def refuse_part_of_date(name: str) -> None:
+    """Refuse the month, the year or the weekday of a column where a column is asked for, saying how to derive it.
+
+    >>> refuse_part_of_date("month(admitted)")
+    Traceback (most recent call last):
+    sfumato.errors.SchemaError: 'month(admitted)' is no column; months of dates stand in the schema: write \
+months('admitted') there, or [columns.months] with type = "months" and of = "admitted", and ask for its name.
+    """
+    part = _PART_OF_DATE.fullmatch(name.strip())
+    if part is None:
+        return
+    rule = {"month": "months", "year": "years"}.get(part[1].lower(), "weekdays")
+    raise SchemaError(
+        f"{name!r} is no column; {rule} of dates stand in the schema: write {rule}({part[2]!r}) there, or "
+        f'[columns.{rule}] with type = "{rule}" and of = "{part[2]}", and ask for its name.'
+    )
 
 
 @dataclass(frozen=True)
@@ -170,6 +190,8 @@ class Schema(Viewed, metaclass=Understood):
                 "that fulfils it divide how many people do, People(where), by the public number of people, or ask for "
                 "the mean of a boolean column."
             )
+        if column is None:
+            refuse_part_of_date(name)
         if column is None and self.person is not None and str(name).casefold() == self.person.casefold():
             raise SchemaError(
                 f"{self.person!r} is the person column: it tells people apart, and no question is about one of them; "

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
-from sfumato.answer import Released
+from sfumato.answer import NoisyPart, Released
 from sfumato.ask.expected import Expected, expected_of_totals
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
@@ -22,6 +22,7 @@ from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.table.where import read_where
+from sfumato.totals.quotient import has_law, ratio_between
 
 Interval = tuple[Fraction, Fraction]
 """A number from the first to the second; a value without doubt is an interval of one point."""
@@ -86,13 +87,17 @@ class Aggregate(Question):
         """Return the ends of an interval as people expect them."""
         return plain(ends[0]), plain(ends[1])
 
+    def possible(self, released: Released, cell: int, confidence: Fraction) -> Interval:
+        """Return the formula's range in one cell while every total lies in its interval, the risk shared evenly."""
+        return self.combine(intervals(released, self, cell, confidence), released.facts)
+
     def value(self, released: Released) -> Any:
         """Return the formula at the released totals."""
         return self.shown(self.combine(points(released, 0), released.facts)[0])
 
     def interval(self, released: Released, confidence: Fraction) -> Any:
-        """Return the formula's range while every total lies in its interval, the risk shared evenly."""
-        return self.between(self.combine(intervals(released, self, 0, confidence), released.facts))
+        """Return the formula's range."""
+        return self.between(self.possible(released, 0, confidence))
 
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return a sentence where there may be no row to average."""
@@ -197,7 +202,7 @@ def _unknown(aggregate: ColumnAggregate, released: Released) -> tuple[bool, ...]
     def is_unknown(cell: int) -> bool:
         if count.released[cell] < surely or count.between(cell, USUAL)[0] < ONE:
             return True
-        low, high = aggregate.combine(intervals(released, aggregate, cell, USUAL), released.facts)
+        low, high = aggregate.possible(released, cell, USUAL)
         return low <= allowed[0] and high >= allowed[1]
 
     return tuple(map(is_unknown, range(len(released.cells))))
@@ -354,6 +359,21 @@ class Mean(ColumnAggregate):
         low, high, center = self.range(facts)
         ends = [center + part for part in quotient(totals[self.names[0]], self.count_of(totals))]
         return clamp(ends[0], low, high), clamp(ends[1], low, high)
+
+    def possible(self, released: Released, cell: int, confidence: Fraction) -> Interval:
+        """Return the means that the released sum and count allow together, and the one that is shown."""
+        total, count = self.released_pair(released)
+        if not has_law(total, count):
+            return super().possible(released, cell, confidence)
+        low, high, center = self.range(released.facts)
+        ratios = ratio_between(total, count, cell, confidence, (low - center, high - center))
+        shown = self.combine(points(released, cell), released.facts)[0]
+        return min(shown, center + ratios[0]), max(shown, center + ratios[1])
+
+    def released_pair(self, released: Released) -> tuple[NoisyPart, NoisyPart]:
+        """Return the released sum and the released count that it is divided by."""
+        names = {part.name for part in released.parts}
+        return released.part(self.names[0]), released.part(self.count_name(names))
 
     def allowed(self, facts: Mapping[str, Fraction]) -> Interval | None:
         """Return the range of the column."""

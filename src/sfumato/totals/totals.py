@@ -20,7 +20,7 @@ from sfumato.table.measure import Totals
 from sfumato.table.predicate import Predicate
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import DENSE_CELLS
-from sfumato.totals.aggregates import Aggregate, Mean, Term, Variance, intervals, points
+from sfumato.totals.aggregates import Aggregate, Mean, Term, Variance, points
 from sfumato.totals.means import MeanTotals, mean_totals, pairs_of
 from sfumato.totals.noisy import Moves, Total, noisy_total
 
@@ -185,8 +185,7 @@ def table_between(released: Released, aggregates: Sequence[Aggregate], confidenc
     for aggregate in aggregates:
 
         def between(cell: int, aggregate: Aggregate = aggregate) -> tuple[int | float, int | float]:
-            ends = intervals(released, aggregate, cell, confidence)
-            return aggregate.between(aggregate.combine(ends, released.facts))
+            return aggregate.between(aggregate.possible(released, cell, confidence))
 
         found = _for_all_cells(released, aggregate, between)
         low, high = zip(*found, strict=True) if found else ((), ())

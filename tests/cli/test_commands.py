@@ -216,6 +216,11 @@ def test_a_changed_ledger_is_found_out(place: Place) -> None:
     assert run("ledger", "verify", place.ledger, "--json").json["head"] is None
     for shown in (run("ledger", "show", place.ledger), run("report", place.ledger)):
         assert "changed outside it" in shown.err and "`sfumato ledger verify LEDGER`" in shown.err
+    report = run("report", place.ledger, "--out", place.ledger.parent / "report.html")
+    assert report.code == 3 and report.out.index("does not verify") < report.out.index("at most")
+    assert "changed outside of it" in (place.ledger.parent / "report.html").read_text("utf-8")
+    packed = run("evidence", place.ledger)
+    assert packed.code == 3 and packed.out.index("does not verify") < packed.out.index("satisfies")
 
 
 def test_a_damaged_ledger_is_a_sentence_that_quotes_nothing_of_it(place: Place) -> None:

@@ -15,7 +15,7 @@ from sfumato.exact.written import rounded
 from sfumato.ledger import Budget, Ledger, Limit
 from sfumato.ledger.wording import METER
 from sfumato.privacy import Secrets
-from sfumato.report import Level, ThreatReport, threats
+from sfumato.report import Level, ThreatReport, evidence, threats
 from sfumato.report.account import Account
 from sfumato.report.figures import metered
 from sfumato.report.questionnaire import NAMES
@@ -288,3 +288,33 @@ def test_a_limit_that_was_set_later_and_binds_is_named_beside_its_part() -> None
     ledger.add_limit(Limit({"sex"}, Pure(1)))
     line = next(row for row in threats(ledger, GOOD).attributes if row.subject == "sex")
     assert (line.percent, line.limit, line.guaranteed) == (50, Pure(1), Pure(4))
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".html", ".json"])
+def test_a_report_on_an_edited_ledger_says_so_at_its_head_and_shows_no_end(tmp_path: Path, suffix: str) -> None:
+    import sqlite3
+
+    place, sound, false = tmp_path / "a.ledger", tmp_path / f"sound{suffix}", tmp_path / f"false{suffix}"
+    with Ledger(place, Budget(person=Pure(3))) as ledger:
+        ledger.run("ask-1", Event("Laplace", "QR-LAP"), Loss.flat(Cost.pure(0.2)), lambda: b"[12, 40]")
+        threats(ledger).save(sound)
+        end = ledger.head
+    with sqlite3.connect(place) as raw:
+        raw.execute("UPDATE sfumato_row SET body = replace(body, '1/5', '1/50') WHERE kind = 'reserved'")
+    raw.close()
+    with Ledger(place) as ledger:
+        report = threats(ledger)
+        report.save(false)
+        packed = evidence(ledger)
+    before, after = sound.read_text("utf-8"), false.read_text("utf-8")
+    assert "hash chain is broken" in report.problems[0]
+    assert "hash chain is broken" not in before and "hash chain is broken" in after
+    assert end not in after and (suffix == ".txt" or end in before), "the good one's end passed for this one's"
+    if suffix != ".json":
+        assert "changed outside of it" not in before
+        assert after.index("changed outside of it") < after.index("at most"), (
+            "what is claimed stands before the warning"
+        )
+    page = packed.html()
+    assert page.index("changed outside of it") < page.index("at most") and end not in page
+    assert not packed.verification.ok and end not in packed.report.text()

@@ -33,6 +33,7 @@ from sfumato.show.progress import watched
 
 if TYPE_CHECKING:
     from sfumato.ledger import Ledger
+    from sfumato.ledger.verify import Verification
 
 NO_END = "No end of the chain is shown, because none was verified."
 TALKS = (
@@ -82,7 +83,7 @@ def create(
 def show(ledger: LedgerPlace, as_json: Json = False) -> None:
     """Show all limits, what is guaranteed and what has been used, and every request that was charged."""
     with open_ledger(ledger) as book:
-        warn_if_changed(book)
+        warn_if_changed(book.place, book.verify())
         emit(_described(book), lambda: _shown(book), as_json)
 
 
@@ -186,12 +187,11 @@ def open_ledger(place: str, private: Path | None = None, keep_head: Path | None 
     return Ledger(place, private=private, keep_head=keep_head)
 
 
-def warn_if_changed(book: Ledger) -> None:
+def warn_if_changed(place: str, found: Verification) -> None:
     """Warn that what is shown was changed outside the ledger, answers and events too, where it was."""
-    found = book.verify()
     if not found:
         warnings.warn(
-            f"The ledger at {book.place} was changed outside it, so what is shown may be false; ledger.verify() says "
+            f"The ledger at {place} was changed outside it, so what is shown may be false; ledger.verify() says "
             f"what is wrong: {found.problems[0]}",
             AccuracyWarning,
             stacklevel=2,

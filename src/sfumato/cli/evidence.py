@@ -28,6 +28,7 @@ def evidence_command(
 ) -> None:
     """Write what a reviewer or a public register asks: guarantee, mechanisms, releases, verified chain."""
     from sfumato.report import evidence
+    from sfumato.report.text import changed_text
 
     with watched("Reading the ledger"), open_ledger(ledger) as book:
         found = evidence(book, read_toml(about), answers_of(yes or (), no or ()))
@@ -40,11 +41,13 @@ def evidence_command(
             if out is None
             else f"Wrote {out}: evidence.html, deployment.yaml, …"
         )
-        checked = "The ledger verifies." if found.verification.ok else " ".join(found.verification.problems)
+        wrong = changed_text(found.report)
         left = (
             f"Only you can say, in a file for --about: {', '.join(found.open)}." if found.open else "Nothing is open."
         )
-        return "\n".join([found.report.person.guarantee_text, checked, left, written])
+        guaranteed = found.report.person.guarantee_text
+        head = [wrong, guaranteed] if wrong else [guaranteed, "The ledger verifies."]
+        return "\n".join([*head, left, written])
 
     emit(found.to_json(), text, as_json)
     if not found.verification.ok:

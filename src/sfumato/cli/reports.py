@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli.books import open_ledger, warn_if_changed
 from sfumato.cli.options import Force, Json, LedgerPlace, No, Yes
-from sfumato.cli.outcome import emit, guarded
+from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
 
@@ -30,7 +30,10 @@ def report_command(
     questions: Annotated[bool, typer.Option(help="Only list the questions and their names.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what is guaranteed and used, what could be guessed, and which warnings apply."""
+    """Say what is guaranteed and used, what could be guessed, and which warnings apply.
+
+    Ends with 3 if the ledger was changed outside of it, which then stands at the head of the report.
+    """
     from sfumato.report import QUESTIONS, threats
 
     if questions:
@@ -39,7 +42,6 @@ def report_command(
         return
     given = {**read_toml(answers), **answers_of(yes or (), no or ())}
     with watched("Reading the ledger"), open_ledger(ledger) as book:
-        warn_if_changed(book)
         report = threats(
             book,
             given,
@@ -47,10 +49,14 @@ def report_command(
             families=family or None,
             delta=delta,
         )
+        if report.verification is not None:
+            warn_if_changed(report.place, report.verification)
         if out is not None:
             report.save(out, overwrite=force)
     written = "" if out is None else f"\n\nWrote {out}."
     emit(report.to_json(), lambda: report.text() + written, as_json)
+    if report.problems:
+        raise typer.Exit(CHECK_FAILED)
 
 
 def answers_of(yes: Iterable[str], no: Iterable[str]) -> dict[str, bool]:

@@ -218,9 +218,10 @@ def evidence(
         if name not in ABOUT:
             raise ParameterError(f"Nothing called {name!r} is asked about a deployment; {nearest(name, ABOUT)}")
     secrets = ledger.budget.secrets
+    report = threats(ledger, answers, delta=delta, values=values)
     return Evidence(
-        report=threats(ledger, answers, delta=delta, values=values),
-        verification=ledger.verify(),
+        report=report,
+        verification=report.verification or ledger.verify(),
         relation=ledger.relation,
         schema=ledger.schema,
         attributes=() if secrets is None else tuple(sorted(frozenset[str]().union(*secrets.classes()))),

@@ -7,10 +7,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from sfumato.report.evidence import ABOUT, COMPOSITION
-from sfumato.report.page import STYLE, paragraph, scrolled, whole_page
+from sfumato.report.page import STYLE, changed, paragraph, scrolled, whole_page
 from sfumato.report.releases import releases_table
 from sfumato.report.review import NEIGHBOURS
-from sfumato.report.text import guarantee_table, headline, used_so_far
+from sfumato.report.text import end_of_chain, guarantee_table, headline, used_so_far
 from sfumato.show import table
 
 if TYPE_CHECKING:
@@ -23,18 +23,14 @@ OPEN = "to be filled in"
 def evidence_page(evidence: Evidence) -> str:
     """Return the whole page."""
     report, checked = evidence.report, evidence.verification
-    verified = (
-        f"The chain of {checked.rows} rows, the charges and the sums were worked out again: nothing is wrong."
-        if checked.ok
-        else "The ledger does not verify: " + " ".join(checked.problems)
-    )
-    end = checked.head if checked.ok else "not shown, because none was verified"
+    verified = f"The chain of {checked.rows} rows, the charges and the sums were worked out again: nothing is wrong."
     told = [[name.replace("_", " "), _text(evidence.about.get(name)), said] for name, said in ABOUT.items()]
     parts = [
         f"<style>{STYLE}</style><h1>{TITLE}</h1>",
+        changed(report),
         paragraph(headline(report.person)),
         *map(paragraph, report.units),
-        paragraph(verified),
+        paragraph(verified) if checked.ok else "",
         "<h2>The deployment</h2>",
         scrolled(table("Said by the people responsible", ["what", "answer", "is"], told).html()),
         "<h2>The guarantee</h2>",
@@ -54,7 +50,7 @@ def evidence_page(evidence: Evidence) -> str:
         "<h2>Questions of a review</h2>",
         paragraph("After NIST SP 800-226. Each level rests on those below it.", "quiet"),
         scrolled(_questions(evidence)),
-        f"<footer>Ledger: {escape(report.place)}<br>End of its chain: {escape(end)}</footer>",
+        f"<footer>Ledger: {escape(report.place)}<br>End of its chain: {escape(end_of_chain(report))}</footer>",
     ]
     return whole_page(TITLE, f'<main class="sfumato">{"".join(parts)}</main>')
 

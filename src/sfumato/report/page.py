@@ -17,6 +17,8 @@ from sfumato.report.releases import releases_table
 from sfumato.report.text import (
     LITTLE,
     blocked_text,
+    changed_text,
+    end_of_chain,
     guarantee_table,
     headline,
     promises_little,
@@ -84,6 +86,7 @@ def body(report: ThreatReport) -> str:
     """Return the report as one element, ready for a notebook or a page."""
     parts = [
         f"<style>{STYLE}</style><h1>{TITLE}</h1>",
+        changed(report),
         paragraph("What the people in these data are promised, and what the answers so far have used of it."),
         _cards(report),
         *map(paragraph, report.units),
@@ -104,9 +107,15 @@ def body(report: ThreatReport) -> str:
         *map(paragraph, readings(report)),
         "<h2>Questions and answers</h2>",
         scrolled(_questionnaire(report)),
-        f"<footer>Ledger: {escape(report.place)}<br>End of its chain: {escape(report.head)}</footer>",
+        f"<footer>Ledger: {escape(report.place)}<br>End of its chain: {escape(end_of_chain(report))}</footer>",
     ]
     return f'<main class="sfumato">{"".join(parts)}</main>'
+
+
+def changed(report: ThreatReport) -> str:
+    """Return what is wrong with the ledger, as a box; nothing where it verifies."""
+    said = changed_text(report)
+    return f'<ul class="findings" role="alert"><li class="block">{escape(said)}</li></ul>' if said else ""
 
 
 def paragraph(said: str, kind: str = "") -> str:

@@ -37,6 +37,13 @@ PRESENCE = (
     "what holds for that, and may be larger."
 )
 
+CHANGED = (
+    "The ledger does not verify: it was changed outside of it, and nothing below can be relied on. Restore its newest "
+    "copy, and compare that with an end of the chain kept elsewhere: `sfumato ledger verify LEDGER --head END`."
+)
+"""What stands at the head of a report on a ledger that does not verify."""
+NO_END = "not shown, because none was verified"
+
 WEAK = Fraction(99, 100)
 LITTLE = (
     "So large a limit promises little by itself: it hardly excludes that such a guess is always right. Under Pure(1) "
@@ -48,6 +55,16 @@ LITTLE = (
 def readings(report: ThreatReport) -> tuple[str, ...]:
     """Return how the figures are to be read."""
     return (READING, *((PRESENCE,) if report.person.presence else ()), EXPLANATION, CONTEXTS)
+
+
+def changed_text(report: ThreatReport) -> str:
+    """Say that the ledger does not verify and why; nothing where it does."""
+    return f"{CHANGED} {' '.join(report.problems)}" if report.problems else ""
+
+
+def end_of_chain(report: ThreatReport) -> str:
+    """Return the end of the chain; a changed ledger's own word for it is that of the good one, and is not shown."""
+    return NO_END if report.problems else report.head
 
 
 def headline(row: ReportLine) -> str:
@@ -104,6 +121,7 @@ def text(report: ThreatReport, width: int | None = None) -> str:
     """Return the whole report as text."""
     wide = width or WIDTH
     parts = ["Privacy report", f"Ledger: {report.place}", ""]
+    parts += [_wrapped(changed_text(report), wide), ""] if report.problems else []
     parts += [_wrapped(headline(row), wide) for row in report.headline]
     parts += [_wrapped(said, wide) for said in report.units]
     if report.blocked_by:

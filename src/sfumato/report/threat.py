@@ -13,6 +13,7 @@ from sfumato.durable import require_new
 from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Number, between_zero_and_one, positive_integer, to_text
 from sfumato.ledger import Entry, Ledger
+from sfumato.ledger.verify import Verification
 from sfumato.privacy import Approximate
 from sfumato.report.account import LARGEST_SIZE, Account
 from sfumato.report.figures import ReportLine
@@ -53,6 +54,8 @@ class ThreatReport:
     """What is promised for each day, week or month of a person, in sentences (PB-UNIT)."""
     periods: tuple[PeriodsUsed, ...] = ()
     """What those days, weeks or months that were charged have used of it."""
+    verification: Verification | None = None
+    """What working out the ledger's chain, charges and sums again has found."""
 
     def __post_init__(self) -> None:
         promised = isinstance(self.person, ReportLine) and (self.person.promise is not None or bool(self.units))
@@ -63,6 +66,11 @@ class ThreatReport:
         for row in (*self.attributes, *self.sets):
             if not row.attributes:
                 raise ParameterError("A line about attributes must name them; the whole person has its own line.")
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with the ledger itself: where it was changed outside, figures made from it may be false."""
+        return () if self.verification is None else self.verification.problems
 
     @property
     def blocked_by(self) -> tuple[str, ...]:
@@ -109,7 +117,11 @@ class ThreatReport:
             "odometer": self.odometer,
             "releases": [self._release(entry) for entry in self.releases],
             "delta": to_text(self.delta),
-            "ledger": {"place": self.place, "head": self.head},
+            "ledger": {
+                "place": self.place,
+                "head": None if self.problems else self.head,
+                "problems": list(self.problems),
+            },
             "explanation": [EXPLANATION, CONTEXTS],
             **({"units": list(self.units)} if self.units else {}),
             **({"periods": [one.to_json() for one in self.periods]} if self.periods else {}),
@@ -202,6 +214,7 @@ def threats(
         answers=given,
         units=units_said(ledger.budget),
         periods=periods_used(ledger),
+        verification=ledger.verify(),
     )
 
 

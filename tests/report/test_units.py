@@ -11,7 +11,6 @@ from sfumato import ADD_REMOVE, Budget, Concentrated, Cost, Event, Ledger, Loss,
 from sfumato.errors import LedgerError
 from sfumato.ledger.slots import SlotCharge
 from sfumato.report import evidence, threats
-from sfumato.report.periods import periods_used
 from sfumato.report.review import reviewed
 
 
@@ -46,12 +45,12 @@ def test_limits_on_periods_stand_beside_that_of_the_person():
 def test_what_periods_have_used_is_said_beside_what_they_are_promised():
     budget = Budget("none", units={"day": Concentrated("0.5"), "month": Concentrated(8)})
     with Ledger(None, budget, relation=ADD_REMOVE) as book:
-        assert [one.text for one in periods_used(book)] == ["No day was charged yet.", "No month was charged yet."]
+        assert [one.text for one in book.periods()] == ["No day was charged yet.", "No month was charged yet."]
         charge(book, "first", ["2026-01-31"], "0.25")
-        assert periods_used(book)[0].text == ("1 day was charged, 2026-01-31: 0.25 of 0.5 is used (50 % of the limit).")
+        assert book.periods()[0].text == ("1 day was charged, 2026-01-31: 0.25 of 0.5 is used (50 % of the limit).")
         charge(book, "second", ["2025-12-31", "2026-02-01", "2026-02-02"], "0.25")
         charge(book, "third", ["2026-02-01"], "0.25")
-        days, months = periods_used(book)
+        days, months = book.periods()
         assert days.text == (
             "4 days were charged, 2025-12-31 to 2026-02-02; 1 of them has used the whole limit. The fullest, "
             "2026-02-01, has used 0.5 of 0.5 (100 %)."
@@ -62,7 +61,7 @@ def test_what_periods_have_used_is_said_beside_what_they_are_promised():
             assert days.text in page and "Nothing was used" not in page
         assert days.text in json.dumps(threats(book).to_json()) and days.text in str(reviewed(evidence(book)))
     with Ledger(None, Budget(Pure(3))) as book:
-        assert periods_used(book) == () and "periods" not in threats(book).to_json()
+        assert book.periods() == () and "periods" not in threats(book).to_json()
 
 
 def test_periods_whose_sums_were_changed_are_not_shown(tmp_path):
@@ -75,4 +74,4 @@ def test_periods_whose_sums_were_changed_are_not_shown(tmp_path):
         ]
         assert file.execute(f"UPDATE {name} SET content = replace(content, '1/4', '1/9')").rowcount == 2
     with Ledger(tmp_path / "a.ledger") as book, pytest.raises(LedgerError, match="changed outside the ledger"):
-        periods_used(book)
+        book.periods()

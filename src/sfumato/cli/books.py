@@ -199,9 +199,9 @@ def warn_if_changed(place: str, found: Verification) -> None:
 
 
 def _described(book: Ledger) -> dict[str, Any]:
-    from sfumato.report.periods import periods_used, units_said
+    from sfumato.ledger.periods import units_said
 
-    periods = [one.to_json() for one in periods_used(book)]
+    periods = [one.to_json() for one in book.periods()]
     return {
         "place": book.place,
         "head": book.head,
@@ -217,8 +217,8 @@ def _described(book: Ledger) -> dict[str, Any]:
 
 
 def _shown(book: Ledger) -> str:
+    from sfumato.ledger.periods import periods_table, units_said, used_said
     from sfumato.ledger.wording import EXPERTS, METER, ROOM
-    from sfumato.report.periods import periods_table, periods_used, units_said, used_said
     from sfumato.report.releases import releases_table
     from sfumato.show import table
 
@@ -228,7 +228,7 @@ def _shown(book: Ledger) -> str:
         kind = "guarantee" if reading.rule.promises else "declared late" if reading.rule.late else "quota"
         rows.append([reading.name, str(reading.rule.limit.bound), kind, f"{reading.percent} %", reading.numbers])
     drawn = [table("Limits", ["on", "limit", "is a", "used", "in numbers"], rows).text()] if rows else []
-    periods = periods_used(book)
+    periods = book.periods()
     by_period = [*([""] if rows else []), periods_table(periods).text(), "", *used_said(periods)] if periods else []
     counted = [f"{reading.name}: {reading.experts}" for reading in readings if reading.experts]
     # Ways of counting are nothing to read before something was counted.

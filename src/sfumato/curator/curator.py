@@ -331,9 +331,9 @@ class Curator(Shorthands):
         """Read what `Answer.to_json` wrote."""
         return read_answer(record, self.schema)
 
-    def guarantee(self, names: Any = EVERYTHING, people: int = 1) -> Any:
-        """Return what everything answered, now and later, satisfies."""
-        return self.ledger.guarantee(names, people)
+    def guarantee(self, names: Any = EVERYTHING, people: int = 1, days: int | None = None) -> Any:
+        """Return what everything answered, now and later, satisfies; `days` as in `Ledger.guarantee`."""
+        return self.ledger.guarantee(names, people, days)
 
     def report(self, answers: Mapping[str, bool] | None = None, **options: Any) -> ThreatReport:
         """Return what is guaranteed and what has been used; `answers` and options as in `report.threats`; free."""

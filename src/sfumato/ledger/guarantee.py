@@ -7,9 +7,11 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from math import inf, sqrt
+from typing import NamedTuple
 
 from sfumato.exact import Extended
 from sfumato.ledger.budget import Limit
+from sfumato.ledger.spans import most_met
 from sfumato.privacy import REPLACE_ONE, Approximate, Attributes, Bound, Concentrated, Cost, Everything, Pure, Relation
 from sfumato.privacy.implied import bound_for_group, bound_for_union
 
@@ -58,6 +60,39 @@ def guaranteed(
         ]
         found += _unions(parts, names)
     return min(found, key=_strength) if found else UNBOUNDED
+
+
+class OverDays(NamedTuple):
+    """What holds for some days in a row of a person, and the limit from which it follows."""
+
+    bound: Bound
+    unit: str = ""
+    """The unit of the limit; empty if it is one for a lifetime."""
+    limit: Bound | None = None
+    slots: int = 1
+    """How many periods of that unit the days meet at most."""
+
+
+def guaranteed_over(
+    days: int, units: Iterable[tuple[str, Bound]], whole: Bound | Unbounded, steps: int = 1
+) -> OverDays | None:
+    """Return the best that all limits promise for some days in a row, `whole` that of a lifetime (PB-UNIT).
+
+    `steps` is how many people that takes, as `Relation.people_for` counts them.
+
+    Several periods of a person are as many steps as they have periods, whatever a release reads of them: costs of
+    periods add up only as long as every release reads one, and that a limit does not promise.
+
+    >>> guaranteed_over(3, [("day", Concentrated("1/10"))], UNBOUNDED).bound
+    Concentrated(9/10)
+    """
+    found = [] if isinstance(whole, Unbounded) else [OverDays(whole)]
+    for unit, limit in units:
+        slots = most_met(unit, days)
+        bound = bound_for_group(limit, slots * steps)
+        if bound is not None:
+            found.append(OverDays(bound, unit, limit, slots))
+    return min(found, key=lambda one: _strength(one.bound), default=None)
 
 
 def _covers(on: Attributes, names: Attributes) -> bool:

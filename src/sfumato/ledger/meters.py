@@ -6,8 +6,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.ledger import statements, wording
-from sfumato.ledger.guarantee import Unbounded
+from sfumato.ledger.guarantee import UNBOUNDED, Unbounded
 from sfumato.ledger.history import Entry, entries, entry
+from sfumato.ledger.periods import PeriodsUsed, periods_table, periods_used, units_said, used_said
 from sfumato.ledger.readings import Reading, Statement
 from sfumato.ledger.statements import Names
 from sfumato.privacy import EVERYTHING, Bound
@@ -30,27 +31,47 @@ class Meters(Viewed):
             [reading.name, str(reading.rule.limit.bound), f"{reading.percent} %", reading.numbers]
             for reading in self.readings()
         ]
-        drawn = table("", ["on", "limit", "used", "in numbers"], rows)
+        drawn = [table("", ["on", "limit", "used", "in numbers"], rows)] if rows else []
+        periods, budget = self.periods(), self._journal.terms.budget
+        drawn += [periods_table(periods)] if periods else []
+        # Where only periods are limited, what they are promised ends with the sentence about a lifetime.
+        whole = [] if periods and budget.person is None else [self.guarantee_text()]
         history = self.history()
         free = sum(entry.person.is_zero for entry in history)
         charged = len(history) - free
         also = f", {free} free" if free else ""
         asked = f"{charged} request{'' if charged == 1 else 's'} charged{also}. {wording.METER}"
-        return View(f"Ledger {self._journal.place}", (drawn,), (self.guarantee_text(),), (asked,))
+        said = (*units_said(budget), *whole)
+        return View(f"Ledger {self._journal.place}", tuple(drawn), said, (*used_said(periods), asked))
 
     def __repr__(self) -> str:
         return f"Ledger({self._journal.place!r})"
 
-    def guarantee(self, names: Names = EVERYTHING, people: int = 1) -> Bound | Unbounded:
-        """Return what everything answered, now and later, satisfies: a first-declared limit or what such imply."""
-        with self._journal.session(write=False):
-            return statements.guarantee(self._journal, names, people)
+    def guarantee(self, names: Names = EVERYTHING, people: int = 1, days: int | None = None) -> Bound | Unbounded:
+        """Return what everything answered, now and later, satisfies: a first-declared limit or what such imply.
 
-    def guarantee_text(self, names: Names = EVERYTHING, people: int = 1) -> str:
+        `days` asks for any so many days in a row of a person, where the ledger limits days, weeks or months.
+        """
+        with self._journal.session(write=False):
+            if days is None:
+                return statements.guarantee(self._journal, names, people)
+            found = statements.guarantee_over(self._journal, names, people, days)
+            return UNBOUNDED if found is None else found.bound
+
+    def guarantee_text(self, names: Names = EVERYTHING, people: int = 1, days: int | None = None) -> str:
         """Say the guarantee in its exact wording."""
-        bound = self.guarantee(names, people)
         on = statements.closed(self._journal, names)
-        return wording.guarantee_text(None if isinstance(bound, Unbounded) else bound, on, people)
+        if days is None:
+            bound = self.guarantee(names, people)
+            return wording.guarantee_text(None if isinstance(bound, Unbounded) else bound, on, people)
+        with self._journal.session(write=False):
+            found = statements.guarantee_over(self._journal, names, people, days)
+        single = found is not None and bool(found.unit) and self.one_slot_each(found.unit)
+        return wording.guarantee_over_text(found, days, on, people, single)
+
+    def periods(self) -> tuple[PeriodsUsed, ...]:
+        """Return for every limit on periods which of them were charged, and what they have used of it."""
+        return periods_used(self._journal)
 
     def spent(self, names: Names = EVERYTHING, people: int = 1, analyst: str | None = None) -> Reading:
         """Return the meters of a set of attributes: used and left, never a guarantee."""

@@ -12,7 +12,7 @@ from sfumato.ledger import wording
 from sfumato.ledger.amounts import list_to_text, sums_from_text
 from sfumato.ledger.budget import Budget, Limit, closure
 from sfumato.ledger.chain import canonical
-from sfumato.ledger.guarantee import Unbounded, groups_of, guaranteed
+from sfumato.ledger.guarantee import OverDays, Unbounded, groups_of, guaranteed, guaranteed_over
 from sfumato.ledger.pricing import Prices
 from sfumato.ledger.readings import Reading, Statement
 from sfumato.ledger.request import LONGEST_ID, analyst_of
@@ -54,6 +54,18 @@ def guarantee(journal: Journal, names: Names, people: int) -> Bound | Unbounded:
     limits = [rule.limit for rule in journal.book.rules if rule.promises]
     size = positive_integer(people, "people")
     return guaranteed(limits, closed(journal, names), size, journal.terms.relation)
+
+
+def guarantee_over(journal: Journal, names: Names, people: int, days: int) -> OverDays | None:
+    """Return what the limits promise for some days in a row of a person, None if nothing."""
+    terms, size = journal.terms, positive_integer(people, "people")
+    if not terms.budget.units:
+        raise ParameterError(
+            "This ledger limits no periods, so what it promises holds for any number of days; leave days= out, or make "
+            "it with Budget(…, units={'day': …})."
+        )
+    steps = terms.relation.people_for(closed(journal, names), size)
+    return guaranteed_over(positive_integer(days, "days"), terms.budget.units, guarantee(journal, names, people), steps)
 
 
 def reading(journal: Journal, session: Session, names: Names, people: int, analyst: str | None) -> Reading:

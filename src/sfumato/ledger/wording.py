@@ -12,8 +12,9 @@ from itertools import groupby
 
 from sfumato.exact import Extended, Infinity
 from sfumato.exact.written import amount, rounded, typed
+from sfumato.ledger.guarantee import OverDays
 from sfumato.ledger.reservation import Break, Closing
-from sfumato.privacy import Approximate, Bound, Everything, Loss
+from sfumato.privacy import Approximate, Bound, Concentrated, Everything, Loss
 from sfumato.privacy.attributes import Attributes
 from sfumato.privacy.filters import Meter
 
@@ -113,6 +114,28 @@ def guarantee_text(bound: Bound | None, on: Attributes, people: int) -> str:
         "Everything answered through this ledger, now and later, together satisfies "
         f"{bound} for {subject(on, people)}, whatever is asked."
     )
+
+
+def guarantee_over_text(found: OverDays | None, days: int, on: Attributes, people: int, single: bool) -> str:
+    """Say what holds for some days in a row, and from which limit it follows; `single` if costs add up so far."""
+    whose, span = subject(on, people), "any day" if days == 1 else f"any {days} days in a row"
+    if found is None:
+        return f"No limit of this ledger bounds what is learned about {span} of {whose}."
+    if found.limit is None:
+        return f"{guarantee_text(found.bound, on, people)} That holds for {span} too."
+    said = (
+        f"Everything answered through this ledger, now and later, together satisfies {found.bound} for what {whose} "
+        f"did on {span}, whatever is asked"
+    )
+    if found.bound == found.limit:
+        return f"{said}: that is the limit on each {found.unit}."
+    counted = f", of which {span} meet at most {found.slots}" if found.unit != "day" else ""
+    said += f": implied by {found.limit} for each {found.unit}{counted}."
+    one = people == 1 and isinstance(on, Everything) and found.slots > 1
+    if not (single and one and isinstance(found.limit, Concentrated)):
+        return said
+    added = Concentrated(found.limit.rho * found.slots)
+    return f"{said} As long as every release reads one {found.unit} only, as all did so far, it is {added}."
 
 
 def undivided_text(bound: Bound, meters: Sequence[Meter]) -> str:

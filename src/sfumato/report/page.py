@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from sfumato.exact import Infinity
 from sfumato.exact.written import rounded
+from sfumato.ledger.periods import used_said
 from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
 from sfumato.report.figures import NOTHING_KNOWN, Meaning, ReportLine
-from sfumato.report.periods import used_said
 from sfumato.report.questionnaire import QUESTIONS, Level
 from sfumato.report.releases import releases_table
 from sfumato.report.text import (

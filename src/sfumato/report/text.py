@@ -6,11 +6,11 @@ import textwrap
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from sfumato.ledger.periods import used_said
 from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
 from sfumato.privacy.readings import guess
 from sfumato.report.figures import MEANING_COLUMNS, ReportLine
-from sfumato.report.periods import used_said
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION
 from sfumato.report.releases import releases_table
 from sfumato.show import Table, table

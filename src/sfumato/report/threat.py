@@ -13,11 +13,11 @@ from sfumato.durable import require_new
 from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Number, between_zero_and_one, positive_integer, to_text
 from sfumato.ledger import Entry, Ledger
+from sfumato.ledger.periods import PeriodsUsed, units_said
 from sfumato.ledger.verify import Verification
 from sfumato.privacy import Approximate
 from sfumato.report.account import LARGEST_SIZE, Account
 from sfumato.report.figures import ReportLine
-from sfumato.report.periods import PeriodsUsed, periods_used, units_said
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, Finding, Level, findings, size_finding, weighed
 from sfumato.report.releases import asked_in_words
 from sfumato.report.worst import Worst
@@ -213,7 +213,7 @@ def threats(
         delta=account.delta,
         answers=given,
         units=units_said(ledger.budget),
-        periods=periods_used(ledger),
+        periods=ledger.periods(),
         verification=ledger.verify(),
     )
 

@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sfumato.ledger import Budget, Ledger, Reading
+from sfumato.ledger.budget import Budget
+from sfumato.ledger.readings import Reading
 from sfumato.privacy import Bound
 from sfumato.privacy.spoken import HIDDEN, odds, said
-from sfumato.show import Table, table
+from sfumato.show.tables import Table, table
+
+if TYPE_CHECKING:
+    from sfumato.ledger.journal import Journal
 
 NO_LIFETIME = (
     "There is no bound over a lifetime: protection fades with every further period in which a person appears. Habits "
@@ -91,16 +95,16 @@ class PeriodsUsed:
         }
 
 
-def periods_used(ledger: Ledger) -> tuple[PeriodsUsed, ...]:
+def periods_used(journal: Journal) -> tuple[PeriodsUsed, ...]:
     """Return for every limit on periods which were charged, as the chain seals it; none where there is no such limit.
 
     All of a year lie together, so a ledger of many years is read in as many steps, and equal sums are read once.
     """
-    journal, found = ledger._journal, []  # the ledger itself names periods one by one only, if it is told which
+    found = []
     with journal.session(write=False) as session:
         journal.sums(session)  # refuses what the chain does not seal
         directory = session.directory
-        for unit, bound in () if directory is None else ledger.budget.units:
+        for unit, bound in () if directory is None else journal.terms.budget.units:
             read: dict[str, Reading] = {}
             used: dict[str, Reading] = {}
             for year in sorted(directory.buckets.get(unit, {}) if directory is not None else {}):

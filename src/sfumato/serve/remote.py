@@ -19,6 +19,8 @@ from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 from zipfile import ZipFile
 
+import numpy as np
+
 from sfumato.answer import Answer
 from sfumato.ask.expected import Expected
 from sfumato.curator.finishing import read_answer

@@ -16,6 +16,7 @@ import pytest
 import sfumato as sf
 from sfumato import Approximate, Budget, Concentrated, Pure
 from sfumato.curator.typed import read_request
+from sfumato.curator.words import in_own_words
 from sfumato.errors import SfumatoError
 from sfumato.model import Factored
 from sfumato.workload import Space
@@ -224,6 +225,7 @@ MISTAKES = {
     "curator.count(by='YEAR(\"admitted\")', epsilon=1)": "[columns.years]",
     "read_request('count by month(admitted)', schema)": "months('admitted')",
     "read_request('mean of cost by weekday(admitted), sex', schema)": "weekdays('admitted')",
+    "read_request('top 3 of department', schema)": "write 'histogram of department'",
     "sf.SfumatoError": "sfumato.errors.SfumatoError",
     "sf.BudgetExceeded": "sfumato.errors.BudgetExceeded",
     "curator.histogram([], epsilon=1)": "Histogram('age')",
@@ -707,3 +709,11 @@ def test_a_large_limit_is_called_one_that_promises_little() -> None:
         assert "So large a limit promises little by itself" in said and "right at most 73.2 % of the time" in said
         assert "promises little" in large.report().html()
         assert "promises little" not in str(usual.report())
+
+
+def test_examples_name_only_columns_that_there_are() -> None:
+    two = sf.Schema({"paid": sf.integers(0, 9), "plan": sf.categories("a", "b"), "smoker": sf.booleans()})
+    one = sf.Schema({"paid": sf.integers(0, 9), "plan": sf.categories("a", "b")})
+    for schema, named in ((two, "by plan, smoker"), (one, "by plan'")):
+        said = in_own_words(_refused(lambda schema=schema: read_request("bogus of paid", schema)), schema)
+        assert named in said and "race" not in said and "sex" not in said, said

@@ -72,3 +72,16 @@ def test_names_that_cannot_be_seen_are_shown() -> None:
 
 def test_one_is_not_told_as_many() -> None:
     assert "1 item from 1 report\n" in str(Popular((PopularItem("a", 1.0, 0.1),), 0.05, 1))
+
+
+def test_shares_below_zero_are_spoken_of_where_they_are_shown() -> None:
+    listed = ["red", *(f"nobody's {place}" for place in range(20))]
+    plan = local.plan(users=2000, spend=Pure(2), candidates=listed, seed=bytes(32))
+    server = plan.server()
+    server.ingest(plan.client().reports(["red"] * 2000, Noise(insecure_seed=1)))
+    shares = server.shares()
+    below = [item for item in shares if item.share < 0]
+    assert below and all(item.low == 0 < item.high for item in below)
+    (said,) = shares.notes
+    assert "below zero is noise" in said and said in str(shares)
+    assert shares.consistent().notes == () and "below zero" not in str(shares.consistent())

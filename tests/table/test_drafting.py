@@ -521,3 +521,18 @@ def test_truth_values_and_few_groups_tell_nobody_apart_whatever_they_are_called(
         {"case_no": [f"C{row // 4}" for row in range(600)], "age": [row % 90 for row in range(600)]}
     )
     assert sf.draft(visits, look=True).record["person"] == "case_no"
+
+
+def test_numbers_below_what_an_instrument_measures_are_spoken_of_and_make_no_category_of_numbers() -> None:
+    crp = ["<0.5", "<0.5", "<0.5", ">= 200", *(f"{row % 90 + 0.5:.1f}" for row in range(16))] * 30
+    found = candidate_of("CRP", crp)
+    assert found.record == {"type": "fixed", "low": 0, "high": 20, "step": "0.1", "missing": "skip"}
+    (said,) = [note for note in found.notes if "limit" in note]
+    assert said.startswith("20 % of the cells") and "('<0.5' or '>= 200')" in said and "half of the limit" in said
+    assert not any("no numbers" in note for note in found.notes)
+    few = candidate_of("CRP", [*(f"{row},5" for row in range(200)), "<0,5"])
+    assert few.record is not None and few.record["decimal"] == "," and "'" not in few.notes[-1]
+    ages = candidate_of("age", ["<18", "18-64", ">64"] * 40)
+    assert ages.record is not None and ages.record["values"] == ["18-64", "<18", ">64"]
+    alone = candidate_of("limit", ["<1", ">5"] * 40)
+    assert alone.record is not None and alone.record["type"] == "category"

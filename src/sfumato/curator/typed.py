@@ -154,7 +154,7 @@ INSTEAD = guide(
         "std stdev deviation sd": "'variance of age', whose root is the deviation",
         "quantile percentile percentiles quartiles deciles": "'quantiles 0.25, 0.5, 0.75 of age'",
         "min max minimum maximum": "'quantiles 0.01, 0.99 of age': the ends themselves are somebody's own",
-        "mode value_counts values frequencies": "'histogram of sex'",
+        "mode value_counts values frequencies top": "'histogram of sex'",
         "total": "'sum of hours', or 'count'",
         "rows how": "'count where age > 40'",
         "share proportion fraction percentage rate": "'people where age > 80', to be divided by the public number of "

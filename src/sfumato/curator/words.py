@@ -62,7 +62,15 @@ def in_own_words(said: str, schema: Any) -> str:
     kinds = {name: getattr(column, "kind", "") for name, column in columns.items() if name.isidentifier()}
     numbers = [name for name, kind in kinds.items() if kind in ("integer", "fixed")]
     labels = [name for name, kind in kinds.items() if kind in ("category", "boolean")]
-    meant = {"age": numbers[:1], "hours": numbers[1:] + numbers[:1], "sex": labels[:1], "ill": labels[1:]}
+    meant = {
+        "age": numbers[:1],
+        "hours": numbers[1:] + numbers[:1],
+        "sex": labels[:1],
+        "race": labels[1:],
+        "ill": labels[1:],
+    }
+    if len(labels) < 2 and "race" not in columns:
+        said = said.replace(" by sex, race", " by sex")
     for shown, own in meant.items():
         start = re.search(r"\bwrite\b", said, re.IGNORECASE)
         if shown in columns or not own or start is None:

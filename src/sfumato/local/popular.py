@@ -300,6 +300,16 @@ class Shares(_List):
     chosen: Callable[[float], Sequence[PopularItem]] | None = field(default=None, repr=False, compare=False)
     """From a chance to those of the items that are popular; `popular` works with it."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Say what shares below zero are, whose interval does not hold them."""
+        if all(item.share >= 0 for item in self.items):
+            return ()
+        return (
+            "A share below zero is noise around a share of zero or little more; its interval is that of zero. They are "
+            "kept, because shares that are cut at zero would sum to too much.",
+        )
+
     def popular(self, false_items: Number | None = None) -> Popular:
         """Return the candidates that more devices hold than noise explains, all of them together at this failure.
 

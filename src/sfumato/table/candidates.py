@@ -44,6 +44,8 @@ FEWEST_VALUES = 20
 """With fewer values beside it a word may as well be one of them, like the ground floor before 1, 2, 3."""
 _YES_OR_NO = ({"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"}, {"0", "1"})
 _DIGIT = re.compile(r"\d")
+_LIMIT = re.compile(r"[<>≤≥]=?\s*[\d.,]*\d")
+"""A number that an instrument could not tell, below or above what it measures, as in <0.5."""
 _CODE = re.compile(r"0\d+")
 _SHORT_YEAR = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2}(\s.*)?")
 _COMPACT = re.compile(r"(19|20)\d{6}")
@@ -130,19 +132,21 @@ def _written(name: str, texts: Sequence[str], decimal: str | None, cells: int) -
         return Candidate(None, (said,))
     if _are_codes(name, words):
         return _codes(name, raw)
-    absent = _stand_ins(words)
+    absent, limits = _stand_ins(words), _limits(words)
     words -= absent
-    found = [] if any(_CODE.fullmatch(word) for word in words) else ways(words, decimal)
+    numeric = words - limits
+    found = [] if any(_CODE.fullmatch(word) for word in numeric) or not numeric else ways(numeric, decimal)
     numbers = [number for text in texts if (number := found[0].read(text)) is not None] if found else []
-    unread = len(texts) - len(numbers) - absent.total()  # the words that stand in are spoken of by themselves
+    # The words that stand in, and limits, are spoken of by themselves.
+    unread = len(texts) - len(numbers) - absent.total() - limits.total()
     if len(found) > 1:
         unclear = _unclear(found)
-        odd = _unread(unread, cells, "no numbers")
+        odd = [*_unread(unread, cells, "no numbers"), *_said_of_limits(limits, cells)]
         return replace(unclear, notes=(*unclear.notes, *odd), absent=absent)
     if found:
         drafted = _numbers(name, numbers, _unread(unread, cells, "no numbers"))
         assert drafted.record is not None
-        notes = (*drafted.notes, *_said(found[0]))
+        notes = (*drafted.notes, *_said(found[0]), *_said_of_limits(limits, cells))
         return Candidate({**drafted.record, **found[0].to_json()}, notes, absent)
     days = _dates(words, cells)
     if days is not None:
@@ -174,6 +178,24 @@ def _stand_ins(words: Counter[str]) -> Counter[str]:
     found = Counter({word: count for word, count in words.items() if count >= RARE and not _DIGIT.search(word)})
     few = len(found) <= MOST_STAND_INS and found.total() <= SHARE_OF_STAND_INS * words.total()
     return found if few and len(words) - len(found) >= FEWEST_VALUES else Counter()
+
+
+def _limits(words: Counter[str]) -> Counter[str]:
+    """Return the words that say only on which side of a limit a number lies."""
+    return Counter({word: count for word, count in words.items() if _LIMIT.fullmatch(word)})
+
+
+def _said_of_limits(limits: Counter[str], cells: int) -> tuple[str, ...]:
+    """Say that cells below or above a limit would be missing, which moves a mean."""
+    if not limits:
+        return ()
+    words = [word for word, count in limits.most_common(MOST_STAND_INS) if count >= RARE]
+    named = f" ({_either(words)})" if words else ""
+    return (
+        f"{100 * limits.total() / cells:.2g} % of the cells say only on which side of a limit the number lies{named}, "
+        "and would be missing: a mean is then that of the other cells. Write a number in their place before, such as "
+        "half of the limit, if they shall count.",
+    )
 
 
 def _unclear(found: Sequence[Figures]) -> Candidate:

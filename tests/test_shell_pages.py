@@ -70,6 +70,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     decided = pandas.DataFrame(
         {"sex": people["sex"], "experience": people["age"] - 18, "decision": [row % 2 for row in rows]}
     )
+    decided["home"] = [("hill", "sea")[row // 2 % 2] for row in rows]
     decided.head(60).to_csv(tmp_path / "decisions.csv", index=False)
     (tmp_path / "metric.toml").write_text("cap = 1.0\n[weights]\nexperience = 0.1\n")
     (tmp_path / "about.toml").write_text('organisation = "Town hospital"\n')

@@ -223,3 +223,41 @@ def test_how_long_many_pairs_take_is_said_before() -> None:
 def test_the_old_word_is_answered_with_the_new_one(decisions: Path) -> None:
     refused = audit(decisions, "--qualification", "merit")
     assert refused.code == 2 and "write --label merit" in refused.err
+
+
+def test_groups_of_several_columns_are_compared_and_what_is_left_out_is_said(tmp_path: Path) -> None:
+    """The shell and its Python twin say the same: rates that were planted, who has no group, who has no decision."""
+    from sfumato.fair import compare_file
+
+    rows = ["age,home,said,paid"]
+    for age, home, good in (("old", "hill", 20), ("old", "sea", 60), ("young", "hill", 60), ("young", "sea", 80)):
+        rows += [
+            f"{age},{home},{'yes' if place < good else 'no'},{'back' if place < 50 else ''}" for place in range(100)
+        ]
+    rows += ["old,,yes,back"] * 7 + [",sea,no,lost"] * 5 + ["young,hill,,lost"] * 3
+    file, page = tmp_path / "flats.csv", tmp_path / "groups.html"
+    file.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    given = ("fair", "compare", file, "--by", "age,home", "--decision", "said", "--favourable", "yes")
+    found = run(*given, "--out", page)
+    twin = compare_file(file, ["age", "home"], decision="said", favourable="yes")
+    assert found.code == 3 and str(twin) in found.out, "the shell and Python differ"
+    assert twin.left_out() == {("age",): 5, ("home",): 7, ("age", "home"): 12}
+    assert "Of 412 people with a decision" in found.out and "by age 5, by home 7, by age and home 12" in found.out
+    assert "by age old 0, unknown 0, young 3; by home hill 3, sea 0, unknown 0" in found.out
+    assert "By age and home together it is lower still. Selection rate of old, hill is 0.25 of that" in found.out
+    assert twin.lowest_together() in page.read_text("utf-8") and "by age 5" in page.read_text("utf-8")
+    assert run(*given, "--json").json["left_out"] == {"age": 5, "home": 7, "age and home": 12}
+    labelled = run(*given, "--label", "paid", "--deserving", "back", "--json").json
+    assert labelled["without_label"] == 200 and twin.to_json()["without_label"] == 0
+
+
+def test_a_comparison_says_what_to_write(decisions: Path) -> None:
+    file = decisions / "decisions.csv"
+    several = audit(decisions, protected="sex,town")
+    assert several.code == 2 and "write sfumato fair compare decisions.csv --by sex,town" in several.err
+    wrong = run("fair", "compare", file, "--by", "sex,twn", "--favourable", "1")
+    assert wrong.code == 2 and "did you mean 'town'" in wrong.err
+    unsaid = run("fair", "compare", file, "--by", "sex", "--favourable", "1", "--label", "said")
+    assert unsaid.code == 2 and "no, yes" in unsaid.err
+    fine = run("fair", "compare", file, "--by", "sex", "--favourable", "1", "--reference", "m")
+    assert fine.code in (0, 3) and "leave out those" not in fine.out, "no cell is missing, and it is said that some are"

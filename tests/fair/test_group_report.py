@@ -624,3 +624,16 @@ def test_which_decision_is_good_is_never_guessed(decisions, line):
         with pytest.raises(ParameterError) as refused:
             asked()
         assert line in str(refused.value)
+
+
+def test_a_report_is_kept_as_page_card_text_and_json(tmp_path: Path) -> None:
+    sex = ["f"] * 100 + ["m"] * 100 + [None] * 4
+    report = fair.group_report([1] * 30 + [0] * 70 + [1] * 60 + [0] * 44, sex, favourable=1)
+    for name, part in (("a.html", "<table"), ("a.md", "| f |"), ("a.txt", "Rates by"), ("a.json", '"left_out"')):
+        assert part in report.save(tmp_path / name).read_text("utf-8")
+        assert "because a cell is missing: by group 4" in (tmp_path / name).read_text("utf-8") or name == "a.json"
+    assert report.left_out() == {("group",): 4} and "Selection rate of f" in repr(report)
+    with pytest.raises(ParameterError, match=r"\.html, \.md, \.json or \.txt"):
+        report.save(tmp_path / "a.pdf")
+    with pytest.raises(ParameterError, match="compare_file"):
+        fair.group_report("people.csv", ["sex", "race"], favourable="yes")

@@ -159,3 +159,10 @@ def test_codes_stay_codes():
 def test_what_is_advised_names_no_column_that_the_table_lacks():
     said = str(fair.audit(SAID, PEOPLE, "sex", favourable="invited"))
     assert "label='COLUMN'" in said and "segments='COLUMN'" in said and "paid" not in said
+
+
+def test_a_size_of_households_is_not_called_people_with_several_rows() -> None:
+    rows = 400
+    table = {"sex": ["f", "m"] * (rows // 2), "household": [row % 4 + 1 for row in range(rows)]}
+    said = " ".join(fair.audit([row // 2 % 2 for row in range(rows)], table, "sex", favourable=1).by_group.cautions)
+    assert "If it is a size or a kind, all is well" in said and "seem to have several" not in said

@@ -217,3 +217,11 @@ def test_codes_that_are_written_as_text_are_categories():
     assert read.block()[0, 2] == pytest.approx(0.6), "a number that is written as text among numbers is a number"
     exact = [Decimal("1.5"), Decimal("3.5")]
     assert fair.Metric.from_features({"x": exact}, {"x": 0.25}).block()[0, 1] == pytest.approx(0.5)
+
+
+def test_a_metric_is_shown_without_the_cells_of_people() -> None:
+    people = {"income": [71293.0, 40411.0], "home": ["hill", "sea"]}
+    metric = fair.Metric.from_features(people, weights={"income": 1e-5, "home": 0.5})
+    assert repr(metric).startswith("Metric on 2 people, by income, home;")
+    both = repr(metric) + repr(fair.FairClassifier(metric=metric)) + repr(fair.Metric.from_matrix(metric.block()))
+    assert "array" not in both and "712" not in both and "0.5" not in both

@@ -120,7 +120,7 @@ class Report:
             return "a loss where none is claimed"
         if math.isinf(self.reach):
             return "one input can give an outcome that the other never gives, which no finite loss allows"
-        return f"{self.reach:.3g} times the claimed loss"
+        return f"{_beyond_one(self.reach)} times the claimed loss"
 
     def table(self) -> str:
         """Return the findings as text for a terminal, the worst first."""
@@ -210,3 +210,13 @@ def _delta_panel(sight: Sight) -> show.Panel:
             show.Line("measured", places, measured, "measure"),
         ),
     )
+
+
+def _beyond_one(times: float) -> str:
+    """Return a factor above 1 with the digits that show it.
+
+    >>> _beyond_one(2.0571), _beyond_one(1.00098)
+    ('2.06', '1.001')
+    """
+    digits = next((digits for digits in range(3, 16) if float(f"{times:.{digits}g}") > 1), 16)
+    return f"{times:.{digits}g}"

@@ -1,4 +1,4 @@
-"""`sfumato fair audit`: are similar people treated similarly by these decisions."""
+"""`sfumato fair audit`: are similar people treated similarly by these decisions; `fair compare`: are groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sfumato.show.progress import watched
 
 fair_app = typer.Typer(
     cls=Subcommands,
-    help="Treat similar people similarly: audit decisions.",
+    help="Treat similar people similarly: audit decisions, compare groups.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -26,7 +26,7 @@ fair_app = typer.Typer(
 
 @fair_app.callback()
 def about() -> None:
-    """Treat similar people similarly: audit decisions."""
+    """Treat similar people similarly: audit decisions, compare groups."""
 
 
 @fair_app.command("audit")
@@ -88,6 +88,59 @@ def audit_command(
 
     def text() -> str:
         written = [] if html is None else [f"Wrote {html}."]
+        return "\n\n".join([*(f"Warning: {caution}" for caution in cautions), in_shell(str(report)), *written])
+
+    emit(record, text, as_json)
+    if not report.ok:
+        raise typer.Exit(CHECK_FAILED)
+
+
+@fair_app.command("compare")
+@guarded
+def compare_command(
+    decisions: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row a person.")],
+    *,
+    by: Annotated[list[str], typer.Option(help="The columns to compare groups by, such as sex,race.")],
+    decision: Annotated[
+        str, typer.Option(help="The column of decisions, or of the chance of the good one.")
+    ] = "decision",
+    favourable: Annotated[
+        str | None, typer.Option(help="The good decision, such as 1 or yes; chances of it need none.")
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="The group to compare with, named before anybody looks.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="A column of who deserved the good decision: 0 and 1, or words.")
+    ] = (None),
+    deserving: Annotated[str | None, typer.Option(help="The good label, where labels are words.")] = None,
+    scores: Annotated[str | None, typer.Option(help="A column of scores from 0 to 1.")] = None,
+    intersections: Annotated[int, typer.Option(help="How many columns at most make groups together: 1, 2 or 3.")] = 2,
+    period: Annotated[str, typer.Option(help="When the decisions were made; stands on the page.")] = "",
+    out: Annotated[Path | None, typer.Option(help="Also write it, as .html, .md, .json or .txt.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare groups by several columns, alone and together: rates, ratios, errors; ends with 3 if something is raised.
+
+    Who lacks a decision or a group is counted and left out. What it prints is about the people in the file and is not
+    private.
+    """
+    from sfumato.fair import FairnessWarning, compare_file
+
+    with watched("Comparing groups"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FairnessWarning)
+        report = compare_file(
+            decisions, ",".join(by), decision=decision, favourable=favourable, reference=reference, label=label,
+            deserving=deserving, scores=scores, intersections=intersections, period=period,
+        )  # fmt: skip
+        if out is not None:
+            report.save(out)
+    cautions = [str(warning.message) for warning in caught if issubclass(warning.category, FairnessWarning)]
+    record = report.to_json()
+    record["warnings"] = [*cautions, *record["warnings"]]
+
+    def text() -> str:
+        written = [] if out is None else [f"Wrote {out}."]
         return "\n\n".join([*(f"Warning: {caution}" for caution in cautions), in_shell(str(report)), *written])
 
     emit(record, text, as_json)

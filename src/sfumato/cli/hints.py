@@ -68,6 +68,8 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\btake PrivateLinearRegressor\b", "write 'with regression'"),
     (r"\btake PrivateLinearClassifier\b", "write 'with linear'"),
     (r"missing=\{([^}]*)\} where it is learned", lambda found: f"'missing {_fills(found[1])}' behind the question"),
+    (r"fair\.compare_file\('([^']*)', '([^']*)'\)", r"sfumato fair compare \1 --by \2"),
+    (r"fair\.group_report, and of a file by fair\.compare_file\.", "`sfumato fair compare`."),
     (r"\bfavourable=(\S+|'[^;]*') if it is", r"--favourable \1 if it is"),
     (r"\b(favourable|deserving)=(True|False), if that", lambda found: f"'with {found[1]}={found[2].lower()}', if that"),
     (r"\bare False, True(?=[.,])", "are false, true"),

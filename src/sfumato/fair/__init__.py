@@ -13,7 +13,7 @@ from sfumato.moved import later
 
 if TYPE_CHECKING:
     from sfumato.fair.audits import AuditReport, PrivateAudit, audit, lipschitz_audit, private_audit
-    from sfumato.fair.audits.files import audit_file
+    from sfumato.fair.audits.files import audit_file, compare_file
     from sfumato.fair.audits.group_report import GroupReport, group_report
     from sfumato.fair.caution import FairnessWarning
     from sfumato.fair.classifier import FairClassifier
@@ -48,6 +48,7 @@ __getattr__, __dir__ = later(
         "audit_file": "sfumato.fair.audits.files",
         "bias_bound": "sfumato.fair.groups.bias",
         "certify": "sfumato.fair.pairs.certificate",
+        "compare_file": "sfumato.fair.audits.files",
         "doubling_dimension": "sfumato.papers.query_release.fairness.exponential",
         "earthmover": "sfumato.fair.groups.earth",
         "elicit_metric": "sfumato.fair.metric.experts",
@@ -90,6 +91,7 @@ __all__ = [
     "audit_file",
     "bias_bound",
     "certify",
+    "compare_file",
     "doubling_dimension",
     "earthmover",
     "elicit_metric",

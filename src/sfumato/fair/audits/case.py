@@ -274,6 +274,11 @@ def _protected(
     people: Any, protected: Any, group: Any, count: int
 ) -> tuple[str | int | None, Any, Any, tuple[str, str]]:
     named = isinstance(protected, (str, int)) and not isinstance(protected, bool)
+    if isinstance(protected, (list, tuple)) and len(protected) != count and set(protected) <= set(column_names(people)):
+        raise ParameterError(
+            f"An audit looks at one protected column at a time; write protected={protected[0]!r}. To compare groups of "
+            f"several together write fair.group_report(decisions, people[{list(protected)!r}])."
+        )
     if not named and np.ndim(protected) != 1:
         raise ParameterError(
             "protected is one column, by its name or as an array with one entry a person; write protected='sex'."
@@ -290,7 +295,8 @@ def _protected(
     if group is None:
         if len(labels) != 2:
             raise ParameterError(
-                f"The protected column has the values {labels.tolist()[:10]}; say whom to protect with group=."
+                f"The protected column has the values {labels.tolist()[:10]}; say whom to protect with group=. All "
+                "groups are compared by fair.group_report, and of a file by fair.compare_file."
             )
         # The smaller one is named first; both are asked about.
         group = labels[int(sizes.argmin())]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sfumato.fair.audits.case import Case
 
 LISTED = 5
+ROWS_OF_A_PERSON = 20
+"""A column whose values stand in more rows than that on average may be a size or a kind, though named like people."""
 
 
 def cautions(case: Case) -> tuple[str, ...]:
@@ -60,7 +62,13 @@ def _rows_of_people(name: str, values: Any) -> Iterator[str]:
     texts = as_text(values)
     filled = texts[noted(texts)]
     people = len(np.unique(filled))
-    if people < len(filled):
+    if people * ROWS_OF_A_PERSON < len(filled):
+        yield (
+            f"{name!r} holds {people:,} different values in {len(filled):,} rows. If it is a size or a kind, all is "
+            "well; if it says whose row it is, intervals and p-values are too narrow: they assume one row a person, so "
+            "keep one row each."
+        )
+    elif people < len(filled):
         yield (
             f"{name!r} holds {people:,} different values in {len(filled):,} rows, so some people seem to have several: "
             "every row counts as a person here, and intervals and p-values assume one row a person; keep one row each."

@@ -14,6 +14,8 @@ from sfumato.fair.grid import Floats
 from sfumato.fair.people import as_text, is_numeric
 from sfumato.words import nearest
 
+TRUTHS = frozenset({"0", "1", "0.0", "1.0", "False", "True"})
+"""How labels of yes and no are written, as text."""
 LISTED = 10
 _TRUTH = {"1": "True", "0": "False", "true": "True", "false": "False", "yes": "True", "no": "False"}
 
@@ -113,7 +115,7 @@ def read_labels(labels: Any, people: int) -> tuple[Any, Any]:
     labelled = noted(words)
     if not labelled.any():
         raise ParameterError("Nobody has a label; leave label= out, or name a column that is filled in.")
-    if not set(words[labelled].tolist()) <= {"0", "1", "0.0", "1.0", "False", "True"}:
+    if not set(words[labelled].tolist()) <= TRUTHS:
         raise ParameterError(
             "label= is 0 and 1, or missing: who deserved the good outcome; write for example "
             "table['paid'].map({'yes': 1, 'no': 0})."

@@ -1,10 +1,10 @@
-"""Decisions in a file, for the command line."""
+"""Decisions in a file: for the command line, and the same in Python."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, SchemaError
+from sfumato.fair.audits.decisions import LISTED, TRUTHS
+from sfumato.fair.audits.group_counts import noted
+from sfumato.fair.audits.group_report import GroupReport, group_report
 from sfumato.fair.audits.lipschitz import ALL_PAIRS_PEOPLE
 from sfumato.fair.audits.report import AuditReport
 from sfumato.fair.audits.run import audit
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.metric.base import Metric
-from sfumato.fair.people import typed
+from sfumato.fair.people import as_text, typed
 from sfumato.table.csv_files import divider_of, require_utf_8
 from sfumato.words import nearest
 
@@ -49,8 +52,8 @@ def audit_file(
             raise ParameterError(f"{role} is the name of one column, such as {role}='{EXAMPLES[role]}'.")
         if name not in table and role == "protected" and set(parts := name.split(",")) <= set(table):
             raise ParameterError(
-                f"An audit looks at one protected column at a time; run it once with each: {', then '.join(parts)}. In "
-                "Python fair.group_report compares groups of several columns together."
+                f"An audit looks at one protected column at a time; run it once with each: {', then '.join(parts)}. To "
+                f"compare groups of several columns together write fair.compare_file({Path(path).name!r}, {name!r})."
             )
         if name not in table:
             raise SchemaError(f"The file has no {role} column {name!r}; {nearest(name, table)}")
@@ -66,6 +69,52 @@ def audit_file(
     if announce is not None and said:
         announce(said)
     return audit(table[decision], people, protected, metric=rule, **options)
+
+
+def compare_file(
+    path: str | Path, by: str | Sequence[str], *, decision: str = "decision", label: str | None = None,
+    deserving: Any = None, scores: str | None = None, **options: Any
+) -> GroupReport:  # fmt: skip
+    """Compare groups of decisions in a CSV or Parquet file with one row a person, by several columns and together.
+
+    `by` names the columns, `label` one of who deserved the good decision and `deserving` which of its words is that,
+    `scores` one of scores; the other options are those of `group_report`. The shell's `sfumato fair compare` is this.
+    """
+    if not isinstance(path, (str, Path)):
+        raise ParameterError(
+            f"compare_file reads a path such as 'people.csv', and was given a {type(path).__name__}; for a table in "
+            "memory write fair.group_report(people['approved'], people[['sex', 'race']], favourable='yes')."
+        )
+    table = read_table(Path(path))
+    names = [by] if isinstance(by, str) and by in table else by.split(",") if isinstance(by, str) else list(by)
+    names = [name.strip() if isinstance(name, str) else name for name in names]
+    roles = [(decision, "decision"), *((name, "protected") for name in names)]
+    roles += [(name, role) for name, role in ((label, "label"), (scores, "scores")) if name is not None]
+    for name, role in roles:
+        if not isinstance(name, str) or name not in table:
+            raise SchemaError(f"The file has no {role} column {name!r}; {nearest(str(name), table)}")
+    if not names or len(set(names)) < len(names) or decision in names:
+        raise ParameterError(
+            "Name the columns to compare groups by, each once and not the decision: by=['sex', 'race']."
+        )
+    return group_report(
+        table[decision], {name: table[name] for name in names},
+        label=None if label is None else _deserved(table[label], label, deserving),
+        scores=None if scores is None else table[scores], **{"source": Path(path).name, **options},
+    )  # fmt: skip
+
+
+def _deserved(labels: NDArray[Any], name: str, good: Any) -> NDArray[Any]:
+    """Return who deserved the good decision as 1 and 0, missing where nobody said; a column of 0 and 1 as it is."""
+    words = as_text(labels)
+    found = sorted(set(words[noted(words)].tolist()))
+    if good is None and set(found) <= TRUTHS:
+        return labels
+    if good is None:
+        raise ParameterError(f"Say which label is the good one, with deserving=; they are {', '.join(found[:LISTED])}.")
+    if str(good) not in found:
+        raise ParameterError(f"No label of {name!r} is called {good!r}; {nearest(str(good), found)}")
+    return np.where(noted(words), (words == str(good)).astype(np.float64), np.nan)
 
 
 def work_ahead(people: int) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,7 @@ THESE = "these people"
 WHICHEVER = "both also allow for the group to compare with being picked by the data"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GroupReport:
     """Rates by group, compared with the group that does best (or the one that was named), with intervals.
 
@@ -158,6 +160,41 @@ class GroupReport:
 
         return min(rated, key=rank).sentence
 
+    def lowest_together(self) -> str:
+        """Return what is raised of several columns together where that is below what is read first, in a sentence."""
+        raised = [one for one in self.findings if one.verdict == "raised" and isfinite(one.value)]
+        several = [one for one in raised if len(one.columns) > 1]
+        alone = [one.value for one in raised if len(one.columns) == 1]
+        lowest = min(several, key=lambda one: one.value, default=None)
+        if lowest is None or not alone or lowest.value >= min(alone):
+            return ""
+        return f"By {' and '.join(lowest.columns)} together it is lower still. {lowest.sentence}"
+
+    def left_out(self) -> dict[tuple[str, ...], int]:
+        """Return by columns how many people no comparison holds, because a cell of them is missing; with noise nothing.
+
+        Who has no decision is counted by `pending`, and not here.
+        """
+        if self.tallied.noise.variance or self.private:
+            return {}
+        missing = {
+            columns: int(sum(one.people for one in self.tallied.of(columns) if one.group.unknown))
+            for columns in self.tallied.column_sets()
+        }
+        return {columns: people for columns, people in missing.items() if people}
+
+    def unknown(self) -> str:
+        """Return the same in a sentence; nothing where no cell is missing."""
+        missing = self.left_out()
+        if not missing:
+            return ""
+        first = self.tallied.of(self.tallied.column_sets()[0])
+        of = f"{sum(one.people for one in first):,.0f} people"
+        decided = " with a decision" if self.tallied.without_decision else ""
+        listed = ", ".join(f"by {' and '.join(columns)} {people:,}" for columns, people in missing.items())
+        whom = "those whose group is not known, because a cell is missing"
+        return f"Of {of}{decided}, comparisons leave out {whom}: {listed}."
+
     def counted(self) -> str:
         """Return which decision the rates are about, in a sentence; nothing where decisions are probabilities."""
         said = self.favourable if self.favourable in ("True", "False") else repr(self.favourable)
@@ -179,8 +216,10 @@ class GroupReport:
         if not absent:
             return ""
         have, whom = ("has", "that person") if absent == 1 else ("have", "them")
-        first = self.tallied.of(self.tallied.column_sets()[0])
-        counts = ", ".join(f"{one.group.name} {one.undecided:,}" for one in first)
+        alone = [columns for columns in self.tallied.column_sets() if len(columns) == 1]
+        listed = [", ".join(f"{one.group.name} {one.undecided:,}" for one in self.tallied.of(names)) for names in alone]
+        named = [f"by {name} {said}" for (name,), said in zip(alone, listed, strict=True)]
+        counts = listed[0] if len(alone) == 1 else "; ".join(named)
         people = f"{absent:,} of {self.tallied.people:,.0f} people"
         return f"{people} {have} no decision ({counts}); everything about decisions leaves {whom} out."
 
@@ -331,14 +370,14 @@ class GroupReport:
     def model_card(self) -> str:
         """Return the figures as Markdown, for a model card."""
         about = [f"{self.tallied.people:,.0f} {self.tallied.counted}", self.source, self.period, self.private]
-        headline = " ".join(part for part in (self.headline(), self.counted()) if part)
+        headline = " ".join(part for part in (self.headline(), self.lowest_together(), self.counted()) if part)
         lines = ["## Fairness by group", "", headline, "", ". ".join(part for part in about if part) + ".", ""]
         for shown in [*self.tables(), *([self.calibration()] if self.tallied.edges else [])]:
             assert shown is not None
             lines += [f"### {shown.title}", "", _markdown(shown), ""]
         if self.calibration_verdict is not None:
             lines += [self.calibration_verdict.sentence(), ""]
-        said = (*self.cautions, self.pending(), self.labelled(), self.tallied.alike())
+        said = (*self.cautions, self.pending(), self.unknown(), self.labelled(), self.tallied.alike())
         lines += [line for sentence in said if sentence for line in (sentence, "")]
         lines += [
             f"{self.together()} A ratio above 0.8 does not make a rule fair, and nothing here is a statement about "
@@ -364,8 +403,39 @@ class GroupReport:
         return rates + 2 * len(self.comparisons)
 
     def __str__(self) -> str:
-        head = " ".join(part for part in (self.headline(), self.counted()) if part)
+        head = " ".join(part for part in (self.headline(), self.lowest_together(), self.counted()) if part)
         return "\n\n".join([head, *self.cautions, self.text_of_tables()])
+
+    def __repr__(self) -> str:
+        sets = ", ".join(" and ".join(columns) for columns in self.tallied.column_sets())
+        return f"Report on groups by {sets}. {self.headline()} print(report) shows the tables."
+
+    def to_html(self) -> str:
+        """Return the report as one self-contained page."""
+        from sfumato.fair.audits.page import groups_page
+
+        return groups_page(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report as `.html`, `.md` (a model card), `.json` or `.txt` and return its path."""
+        target = Path(path)
+        kinds: dict[str, Callable[[], str]] = {
+            ".html": self.to_html,
+            ".md": self.model_card,
+            ".txt": lambda: str(self) + "\n",
+            ".json": lambda: json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n",
+        }
+        if target.suffix.lower() not in kinds:
+            raise ParameterError(
+                f"A report on groups is written as .html, .md, .json or .txt, and {target.name!r} ends in none of them."
+            )
+        content = kinds[target.suffix.lower()]()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content, encoding="utf-8")
+        return target
 
     def text_of_tables(self) -> str:
         """Return all tables as text, and for what their verdicts hold."""
@@ -374,7 +444,7 @@ class GroupReport:
         verdict = self.calibration_verdict
         calibrated = "" if verdict is None else verdict.sentence()
         together = self.together() if self.comparisons else ""
-        said = [calibrated, self.pending(), self.labelled(), self.tallied.alike(), together]
+        said = [calibrated, self.pending(), self.unknown(), self.labelled(), self.tallied.alike(), together]
         return "\n\n".join([*(one.text() for one in shown), *(part for part in said if part)])
 
     def together(self) -> str:
@@ -413,6 +483,7 @@ class GroupReport:
             "favourable": self.favourable or None, "not_favourable": list(self.others),
             "warnings": list(self.cautions), "without_label": self.tallied.without_label,
             "without_decision": self.tallied.without_decision,
+            "left_out": {" and ".join(columns): people for columns, people in self.left_out().items()},
             "comparisons": [one.to_json() for one in self.comparisons],
             "calibration": None if self.calibration_verdict is None else self.calibration_verdict.to_json(),
             "groups": [_group_json(one, self.confidence, self.tallied) for one in self.tallied.groups],
@@ -454,6 +525,12 @@ def group_report(
         raise ParameterError(f"confidence must lie between 0 and 1, and {confidence} does not; write 0.95.")
     if decisions is None and scores is None:
         raise ParameterError("There is nothing to compare; give decisions, or scores=.")
+    for given in (decisions, protected):
+        if isinstance(given, str):
+            raise ParameterError(
+                f"group_report takes columns, and {given!r} is a word or a path; write fair.compare_file('people.csv', "
+                "['sex', 'race'], decision='approved', favourable='yes'), or read the file first."
+            )
     columns = protected_columns(protected)
     people = len(next(iter(columns.values())))
     read = None if decisions is None else read_decisions(decisions, favourable, people)

@@ -15,6 +15,7 @@ from sfumato.show.pages import Shown
 from sfumato.show.tables import Table
 
 if TYPE_CHECKING:
+    from sfumato.fair.audits.group_report import GroupReport
     from sfumato.fair.audits.report import AuditReport
 
 BINS = 40
@@ -55,7 +56,9 @@ def page(report: AuditReport) -> str:
         parts += [Words(shown.title, "heading"), shown]
     groups = report.by_group
     parts += [
-        Words(said) for said in (groups.counted(), groups.pending(), groups.labelled(), groups.together()) if said
+        Words(said)
+        for said in (groups.counted(), groups.pending(), groups.unknown(), groups.labelled(), groups.together())
+        if said
     ]
     parts += [Words("Figures", "heading"), Words(report.verdict(), "lead"), report.figures()]
     parts += [
@@ -76,6 +79,28 @@ def page(report: AuditReport) -> str:
     if report.bias is not None:
         parts += [Words("What the metric allows, and what it would take", "heading"), Words(_bias_words(report))]
         parts.append(bias_picture(report))
+    return _whole(title, parts)
+
+
+def groups_page(report: GroupReport) -> str:
+    """Return the comparison of groups as a whole page."""
+    kind = "lead" if report.ok and not report.differs else "lead raised"
+    about = ", ".join(part for part in (report.source, report.period, report.private) if part)
+    loud = "" if report.private else "Not differentially private: do not publish this page about private data."
+    lead = [(about, "quiet"), (loud, "loud"), (report.headline(), kind), (report.lowest_together(), kind)]
+    parts: list[Shown] = [Words(said, one) for said, one in lead if said]
+    parts += [Words(f"Warning: {caution}", "lead raised") for caution in report.cautions]
+    calibration = report.calibration()
+    for shown in [*report.tables(), *([] if calibration is None else [calibration])]:
+        parts += [Words(shown.title, "heading"), shown]
+    verdict = report.calibration_verdict
+    said = [report.counted(), "" if verdict is None else verdict.sentence(), report.pending(), report.unknown()]
+    said += [report.labelled(), report.tallied.alike(), report.together() if report.comparisons else ""]
+    parts += [Words(one) for one in said if one]
+    return _whole("Decisions by group", parts)
+
+
+def _whole(title: str, parts: list[Shown]) -> str:
     body = html(title, parts)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'

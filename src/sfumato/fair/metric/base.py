@@ -44,6 +44,12 @@ class Metric(ABC):
     def size(self) -> int:
         """Return the number of people."""
 
+    def __repr__(self) -> str:
+        # Coordinates and distances are people's own cells: they belong in no log.
+        read = f", by {', '.join(map(str, self.columns))}" if self.columns else ""
+        people = "1 person" if self.size == 1 else f"{self.size:,} people"
+        return f"Metric on {people}{read}; metric.block() shows distances, metric.validate() checks them."
+
     @abstractmethod
     def block(self, rows: Rows = ALL, columns: Rows = ALL, other: Metric | None = None) -> Floats:
         """Return the distances from `rows` of these people to `columns` of the other ones (by default the same)."""

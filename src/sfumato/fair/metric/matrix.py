@@ -15,7 +15,7 @@ from sfumato.fair.metric.validation import EXACT_TRIANGLES, check_shape, metric_
 TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MatrixMetric(Metric):
     """All distances of a list of people; a person is an index into it."""
 

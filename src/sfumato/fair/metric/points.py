@@ -34,7 +34,7 @@ class Reader(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PointMetric(Metric):
     """Points on the grid under a norm, capped.
 

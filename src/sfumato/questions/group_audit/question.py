@@ -261,12 +261,17 @@ def _share(cells: Floats, code: int, axis: int) -> Share:
 
 
 def _foreseen(wide: Mapping[int, float], counted: str) -> str:
-    """Say how well rates of some groups will be known, by the half width of their intervals."""
+    """Say how well rates of some groups will be known, by the half width of their intervals.
+
+    >>> _foreseen({100: 0.5, 1000: 0.5}, "rows").split("; ")[1]
+    'spend more, or name fewer columns, or write a smaller rows_per_person in the schema if it can be.'
+    """
     known = {size: readable(half, half) for size, half in wide.items() if half < 0.5}
     lost = [f"{size:,}" for size in wide if size not in known]
     if not known:
         much = f"There is too much noise to say anything of a group of {lost[-1]} {counted}"
-        return f"{much}; spend more, or name fewer columns."
+        fewer = ", or write a smaller rows_per_person in the schema if it can be" if counted == "rows" else ""
+        return f"{much}; spend more, or name fewer columns{fewer}."
     few = f"; of a group of {lost[-1]} {counted} nothing will be known" if lost else ""
     first, *others = (f"of {size:,} {counted}" for size in known)
     within = [f"{first} is known to within", *(f"{other} to within" for other in others)]

@@ -10,6 +10,7 @@ import pytest
 from sfumato.cli.hints import in_shell
 from sfumato.table.resources import Resources
 from tests.cli.conftest import Place
+from tests.publish.sample import prepare
 
 OPENING = {
     "query": "{data} {schema} count --ledger {ledger} --spend Pure(0.1)",
@@ -29,8 +30,10 @@ def applied(monkeypatch: pytest.MonkeyPatch) -> list[Resources]:
     apply = Resources.apply
 
     def listening(self: Resources, engine: Any) -> Any:
-        told.append(self)
         closer = apply(self, engine)
+        if self.memory_limit is None:
+            return closer  # of rows that are made up
+        told.append(self)
         asked = "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
         memory, place = engine.con.execute(asked).fetchone()
         assert memory == "1.0 GiB" and Path(place).parent == self.temp_directory
@@ -55,10 +58,16 @@ def test_a_command_tells_the_engine_what_it_may_use(
     assert "--memory-limit" in helped and "--temp-directory" in helped
 
 
-def test_publishing_takes_them_too(place: Place) -> None:
+def test_publishing_takes_them_too(place: Place, tmp_path: Path, applied: list[Resources]) -> None:
+    fast = tmp_path / "fast"
+    fast.mkdir()
     for command in ("run", "backfill"):
         helped = place.run("publish", command, "--help").out
-        assert "--memory-limit" in helped and "--temp-directory" in helped
+        assert "--memory-limit" in helped and "--temp-directory" in helped and "--most-rows" in helped
+    said = ["--memory-limit", "1GB", "--temp-directory", fast, "--most-rows", "1000", "--today", "2026-02-01"]
+    found = place.run("publish", "run", prepare(tmp_path), *said)
+    assert found.code == 0, found.err
+    assert {(one.memory, one.most_rows) for one in applied if one.most_rows} == {(2**30, 1000)}
 
 
 def test_what_is_wrong_is_said_in_the_words_of_the_shell(place: Place, tmp_path: Path) -> None:

@@ -197,6 +197,24 @@ def test_a_failure_while_reading_keeps_what_was_paid(monkeypatch: pytest.MonkeyP
         assert len(curator.ledger.history()) == 1
 
 
+def test_what_rows_take_once_they_are_arranged_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred thresholds on one column: few different rows are read, and each becomes a hundred bits."""
+    schema = Schema({"age": integers(0, 99), "work": integers(0, 9)})
+    rows = pa.table({"age": list(range(100)) * 10, "work": list(range(10)) * 100})
+    spend = Approximate(1, 1e-6)
+    with curate(rows, schema, Approximate(9, 1e-3)) as curator:
+        many = Synopsize(columns=[f"age>={age}" for age in range(1, 100)] + ["work>=5"], options={"width": 1})
+        few = Synopsize(columns=["age>=50", "work>=5"], options={"width": 1})
+        most, read, kept = 1000, 4 * 3 * 8, 4 * 100 + 256
+        monkeypatch.setattr(Resources, "memory", most * (read + kept) - 1)
+        with pytest.raises(TooLarge, match="nothing was spent") as refused:
+            curator.ask(many, spend)
+        assert refused.value.needs == most * (read + kept) and curator.ledger.history() == []
+        assert curator.ask(few, spend).value.columns == ("age>=50", "work>=5")
+        monkeypatch.setattr(Resources, "memory", most * (read + kept))
+        assert len(curator.ask(many, spend).value.columns) == 100
+
+
 class Java:
     """A failure as a Java process tells it."""
 

@@ -36,6 +36,8 @@ class Prepared:
     arrange: Callable[[Any], Any] = as_it_is
     told: Mapping[str, str] = field(default_factory=dict, compare=False)
     """What the question says about missing cells of columns, in place of what the schema says."""
+    holds: int = field(default=0, compare=False)
+    """How many bytes every row that is read takes besides, once it is arranged."""
 
     def __post_init__(self) -> None:
         self.gauge.require(self.mechanism)
@@ -54,7 +56,7 @@ class Prepared:
 
     def check(self, table: Table) -> None:
         """Refuse, before anything is reserved, what the engine behind a table could not read."""
-        self.gauge.check(table)
+        self.gauge.check(table, self.holds)
 
     def exact(self, table: Table) -> Any:
         """Read the exact integers that the mechanism is given."""

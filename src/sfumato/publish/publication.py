@@ -39,7 +39,7 @@ from sfumato.publish.total import RunningTable
 from sfumato.publish.words import in_short, promise
 from sfumato.publish.zones import disagreements, starts_of
 from sfumato.table.data import Table, open_table
-from sfumato.table.resources import STORAGE_LEVELS, Resources
+from sfumato.table.resources import Resources
 
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 """Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
@@ -65,23 +65,14 @@ class Publication:
         self._checked: list[tuple[Asked, str]] = []
 
     @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        source: Rows | None = None,
-        *,
-        memory_limit: str | int | None = None,
-        temp_directory: str | Path | None = None,
-        storage: str = STORAGE_LEVELS[0],
-        most_rows: int | None = None,
-    ) -> Publication:
+    def load(cls, path: str | Path, source: Rows | None = None, **resources: Any) -> Publication:
         """Read a publication from its TOML file.
 
         `source` is a function that hands over the rows between two days, in place of the source that the file names: a
         Spark frame, a data frame, or anything else that can be asked. Rows of other days are left out by their stamp.
-        `memory_limit`, `temp_directory`, `storage` and `most_rows`, of a period, are those of `curate`.
+        `resources` are `memory_limit`, `temp_directory`, `storage` and `most_rows`, of a period, as `curate` has them.
         """
-        return cls(load_file(path), source, Resources(memory_limit, temp_directory, storage, most_rows))
+        return cls(load_file(path), source, Resources(**resources))
 
     @classmethod
     def declare(cls, record: Mapping[str, Any], home: str | Path = ".", source: Rows | None = None) -> Publication:

@@ -113,7 +113,7 @@ class Table:
         self.files: Files | None = None
         self.state: str | None = None
         self.identity: str | None = None  # private, as the state: sizes and times of files depend on cells
-        self.planned: set[Any] = set()  # gauges whose queries the engine has planned
+        self.planned: set[Any] = set()  # gauges whose queries the engine has planned, and what their rows take
         self._source = source
         self.public_people: int | None = None  # what a plan may know; everybody who only runs queries need not
         self.public_rows: int | None = None  # so is this, and it is what somebody said

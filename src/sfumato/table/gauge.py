@@ -324,15 +324,18 @@ class Gauge:
 
     # The one door to the data
 
-    def check(self, table: Table) -> None:
-        """Refuse what the engine could not read, or what would not fit memory, from public facts and for nothing."""
+    def check(self, table: Table, holds: int = 0) -> None:
+        """Refuse what the engine could not read, or what would not fit memory, from public facts and for nothing.
+
+        `holds` is how many bytes every row of a reading takes besides, once whoever asked has arranged it.
+        """
         from sfumato.table.planned import PlannedTable
 
         with table.source.turn:
-            if self not in table.planned:
-                rows = PlannedTable(table.under(self.schema), self.people)
+            if (self, holds) not in table.planned:
+                rows = PlannedTable(table.under(self.schema), self.people, holds)
                 self.measure.query(View(rows, self.columns, self.rule))
-                table.planned.add(self)
+                table.planned.add((self, holds))
 
     def read(self, table: Table) -> Any:
         """Return the exact integers of the measure, and of nothing else.

@@ -35,12 +35,13 @@ class PlannedTable(Table):
     what would not fit memory by public bounds alone, is refused here.
     """
 
-    def __init__(self, table: Table, people: int | None) -> None:
+    def __init__(self, table: Table, people: int | None, holds: int = 0) -> None:
         super().__init__(table._source, table.schema, table.snapshot, table.order_key)
         self._kept = table._kept
         self._table = table
         self._as_it_is = True  # whether the queries are those that the table itself will run
         self.public_people = people
+        self._holds = holds
         # A statement joins rows, so that there may be more of them than in its tables.
         self.public_rows = None if table.flat else table.source.resources.most_rows
 
@@ -106,7 +107,8 @@ class PlannedTable(Table):
                 f"The engine cannot run this question ({failure.kind}): {REASONS[failure.cause]}. Nothing was spent."
             ) from None
         kind = query.table.schema().to_pyarrow() if plan is None else plan.kind
-        needs = 0 if most is None else COPIES * most * sum(self._width(name) for name in kind.names)
+        width = COPIES * sum(self._width(name) for name in kind.names) + self._holds
+        needs = 0 if most is None else most * width
         has = self._source.resources.memory
         if needs > has:
             raise TooLarge(

@@ -104,6 +104,11 @@ class Bits:
             ones[:, bit] = np.isin(records.codes[:, source], list(codes))
         return Rows(ones, records.counts)
 
+    @property
+    def holds(self) -> int:
+        """How many bytes a row of bits takes: as it is, turned round, packed, and as it is added up."""
+        return 4 * len(self) + 256
+
     def places(self, attribute: str | None) -> tuple[int, ...]:
         """Return the places of the bits that show an attribute."""
         shown = self.space.attributes

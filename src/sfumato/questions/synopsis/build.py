@@ -141,7 +141,7 @@ def _prepared(asked: Asked, design: Design, method: str) -> Prepared:
         made = _synopsis(asked, design, mechanism, np.asarray(raw), method)
         return Released((), made={"synopsis": made.to_json(), "error": made.typical(asked.width)})
 
-    return Prepared(asked.gauge, mechanism, finish, bits.read)
+    return Prepared(asked.gauge, mechanism, finish, bits.read, holds=bits.holds)
 
 
 def _synopsis(

@@ -195,7 +195,7 @@ def labels(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options:
         released = {"synopsis": made.to_json(), "error": made.deviation}
         return Released((NoisyPart("counts", found.counts, mechanism.law),), made=released)
 
-    return Prepared(gauge, mechanism, finish, bits.read)
+    return Prepared(gauge, mechanism, finish, bits.read, holds=bits.holds)
 
 
 def plan_labels(

@@ -146,7 +146,7 @@ def _tree(gauge: Gauge, spend: Bound, bits: Bits, wanted: Wanted) -> Prepared:
         hidden = half_width(mechanism.law, 1 - wanted.failure / (mechanism.levels * mechanism.most))
         return _released(bits, people, raw, mechanism.law, (level + hidden) / people)
 
-    return Prepared(gauge, mechanism, finish, bits.read)
+    return Prepared(gauge, mechanism, finish, bits.read, holds=bits.holds)
 
 
 def tree_mechanism(gauge: Gauge, spend: Bound, bits: Bits, wanted: Wanted) -> PrefixTree:

@@ -86,7 +86,7 @@ def tree(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options: M
         measured = tuple(value for value in grown.values if value is not None)
         return Released((NoisyPart("leaves", measured, None),), made={"synopsis": made.to_json(), "error": error})
 
-    return Prepared(gauge, mechanism, finish, bits.read)
+    return Prepared(gauge, mechanism, finish, bits.read, holds=bits.holds)
 
 
 def people_needed(mechanism: TreeRelease, failure: float = FAILURE) -> int | None:

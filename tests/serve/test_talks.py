@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -309,6 +310,13 @@ def test_a_conversation_begins_from_a_model_that_is_bought_once(site: Site, days
     for other in (None, {"sex": [3, 1]}):
         with pytest.raises(SfumatoError, match="another conversation"):
             days.converse(["age", "sex"], queries=50, spend=spend, prior=other, name="both")
+    changed = replace(site.house, datasets=tuple(replace(one, snapshot="2") for one in site.house.datasets))
+    client, later = open_site(changed, site.tokens)
+    with client:  # another state of the data: it is not asked any more, and no other model is bought for it
+        for path, body in ((f"{PLACE}/both", ASKED), (PLACE, {**TERMS, "columns": ["age", "sex"], "prior": "model"})):
+            refused = later.post("carla", path, body, "both")
+            assert refused.status_code == 409 and "state of the data" in refused.json()["detail"]
+    assert used(site) == paid
     bought = days.synthesize(columns=["age", "sex"], spend=parted(spend)[0])
     assert bought.reused and used(site) == paid
 
@@ -322,10 +330,16 @@ def test_a_conversation_begins_from_what_is_public(site: Site, days: Any) -> Non
     own = site.client.app.state.talks._open["days:carla/model"]
     assert (own.model.marginal(["sex"]) > 0).all() and from_model.plan == own.plan
     nothing = days.converse(["sex"], queries=50, spend=spend, name="none")
-    even = days.converse(["sex"], queries=50, spend=spend, prior="even", name="none")  # means the same
-    assert even.name == nothing.name == "none"
     with pytest.raises(SchemaError):
         days.converse(["age"], queries=50, spend=spend, prior=public)
+    for extra in ("NaN", '"\\ud800"'):  # what no response could repeat
+        body = {"columns": ["sex"], "queries": 50, "spend": str(spend), "prior": {**public.to_json(), "extra": "more"}}
+        text, token = json.dumps(body).replace('"more"', extra), f"Bearer {site.tokens['carla']}"
+        headers = {"Authorization": token, "Content-Type": "application/json"}
+        assert site.client.post(PLACE, content=text, headers=headers).status_code == 422
+    assert len(site.get("carla", PLACE).json()) == 3
+    even = site.post("carla", PLACE, {**TERMS, "spend": str(spend), "prior": "even"}, "none").json()  # means the same
+    assert even["conversation"] == nothing.name == "none"
 
 
 def test_what_was_learned_is_taken_along_by_its_owner_alone(site: Site) -> None:

@@ -127,9 +127,17 @@ def read_terms(record: Any) -> Terms:
 def _read_prior(given: Any) -> Any:
     laws = isinstance(given, Mapping) and all(isinstance(law, list) for law in given.values())
     model = isinstance(given, Mapping) and isinstance(given.get("model"), str)
-    if given in (None, "even", "model") or laws or model:
+    if given in (None, "even", "model") or ((laws or model) and _told_again(given)):
         return given
     raise ParameterError(UNREADABLE_PRIOR)
+
+
+def _told_again(given: Any) -> bool:
+    """Tell whether what came can be written in a response: no half characters, and numbers that JSON has."""
+    try:
+        return bool(json.dumps(given, ensure_ascii=False, allow_nan=False).encode())
+    except (ValueError, RecursionError):
+        return False
 
 
 def proposed(desk: Desk, terms: Terms) -> Proposal:

@@ -19,8 +19,9 @@ from sfumato.model.base import model_from_json
 from sfumato.questions.conversation import Conversation
 from sfumato.questions.conversation.queries import Box, Weighted
 from sfumato.serve import remote
+from sfumato.serve.house import load_house
 from sfumato.serve.talks import Talks
-from tests.serve.houses import Site, add_accounts, open_site, write_house
+from tests.serve.houses import SCHEMA, Site, add_accounts, open_site, write_house
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{AccuracyWarning.__module__}.{AccuracyWarning.__name__}")
 DATASET = """
@@ -153,6 +154,22 @@ def test_on_pages_from_the_cost_to_the_replies(site: Site) -> None:
     assert wrong.status_code == 422 and "nothing &gt; 1</textarea>" in wrong.text and 'class="wrong"' in wrong.text
     assert used(site) == paid and carla.page(f"{place}/talk").status_code == 404
     assert f"{place}/talk" in abe.page(place).text
+
+
+def test_the_error_is_foreseen_where_people_are_public_and_their_rows_are_not(tmp_path: Any) -> None:
+    house = write_house(
+        tmp_path, rows=3000, more=DATASET.replace("first.csv", "rows.csv").replace("schema.toml", "rows.toml")
+    )
+    (tmp_path / "rows.toml").write_text('person = "id"\nrows_per_person = 2\n' + SCHEMA)
+    rows = [f"{number % 2500},{20 + number % 60},{'FM'[number % 2]}" for number in range(3000)]
+    (tmp_path / "rows.csv").write_text("\n".join(["id,age,sex", *rows]) + "\n")
+    client, site = open_site(load_house(house.folder / "house.toml"), add_accounts(house))
+    with client:
+        small = site.post("carla", f"{PLACE}/preview", {**TERMS, "spend": "Approximate(0.01, 1e-7)"}).json()
+        assert small["expected_error"] == 1 and any("next to nothing" in said for said in small["cautions"])
+        large = site.post("carla", f"{PLACE}/preview", {**TERMS, "spend": "Approximate(3, 1e-6)"}).json()
+        opened = site.post("carla", PLACE, {**TERMS, "spend": "Approximate(3, 1e-6)"}, "rows").json()
+        assert opened["counted"] == "rows" and 0 < opened["error"] < 1.3 * large["expected_error"] < 1.3
 
 
 def test_it_is_its_owners_alone_and_within_threshold_and_limit(site: Site) -> None:

@@ -202,7 +202,8 @@ class Talks:
         with planning(), heard() as said:
             proposal, losses = proposed(desk, terms), losses_of(desk, terms, who.name)
             seen = desk.front.ledger.preview(losses, who.name)
-            total = proposal.gauge.total
+            # A private number of rows is counted at the opening; where that of people is public, each has one or more.
+            total = desk.front.basis.people if proposal.gauge.total is None else proposal.gauge.total
             plan = None if total is None else proposal.plan(total)
         beside = "" if plan is None or terms.prior is not None else proposal.beside(plan)
         advice = [] if plan is None else [plan.advice if plan.verdict != "converse" else "", beside]

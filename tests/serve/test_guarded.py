@@ -10,8 +10,10 @@ import pytest
 from sfumato.errors import LedgerError, ParameterError
 from sfumato.exact.rational import exact, from_text
 from sfumato.serve.desks import Desk
+from sfumato.serve.house import load_house
 from sfumato.serve.identity import Identity
 from sfumato.serve.ticks import next_tick
+from tests.serve.houses import add_accounts, open_site, write_house
 
 
 @pytest.mark.parametrize("text", ["1e20000", "1E-20000", "1e2_0000"])
@@ -135,3 +137,23 @@ def test_what_was_stored_is_shown_though_another_process_gave_up_on_it(site, mon
     monkeypatch.setattr(Desk, "ask", overtaken)
     found = site.ask("ana", "count where age > 63", "Pure(0.01)", "overtaken")
     assert found.status_code == 200 and found.json()["said"] == "It is answered and stored."
+
+
+def test_who_has_no_quota_is_not_told_who_has_one(tmp_path):
+    house = write_house(tmp_path)
+    client, site = open_site(house, add_accounts(house))
+    with client:
+        assert site.ask("ana", "count where age > 5", "Pure(0.1)").status_code == 200
+    text = (tmp_path / "house.toml").read_text()
+    for line in ('everyone = "Pure(2)"\n', 'person = "Pure(4)"\n'):  # limits are the ledger's, which is there
+        text = text.replace(line, "")
+    (tmp_path / "house.toml").write_text(text)
+    client, site = open_site(load_house(tmp_path / "house.toml"), site.tokens)
+    with client:
+        terms = {"columns": ["sex"], "spend": "Pure(0.1)"}
+        phrase = {"phrase": "count where age > 5", "spend": "Pure(0.1)"}
+        for way, body in (("ask", phrase), ("preview", phrase), ("conversations", terms)):
+            refused = site.post("ben", f"/api/datasets/first/{way}", body)
+            assert (
+                refused.status_code == 422 and "'ben' has no quota here" in refused.text and "ana" not in refused.text
+            )

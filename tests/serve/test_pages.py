@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from urllib.parse import urlencode
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.serve.identity import COOKIE, MOST_ATTEMPTS
 from sfumato.serve.pages.ways import in_all_ways
-from tests.serve.houses import add_accounts, open_site, write_house
+from tests.serve.houses import SCHEMA, add_accounts, open_site, write_house
 
 
 def test_signing_in_and_out(site):
@@ -304,3 +305,20 @@ def test_the_navigation_leads_to_conversations_and_to_publications_where_there_a
     assert '<a href="/d/first/conversations" aria-current="page">Conversations</a>' in page
     assert 'href="/publications"' not in page
     assert "conversations" not in site.browser("otto").page("/d/first").text
+
+
+def test_the_examples_of_the_page_can_be_asked_also_of_names_with_blanks(tmp_path):
+    house = write_house(tmp_path)
+    (tmp_path / "schema.toml").write_text(SCHEMA.replace("sex = ", '" Sex" = ').replace("age = ", '"Age " = '))
+    for name in ("first", "second"):
+        table = tmp_path / f"{name}.csv"
+        table.write_text(table.read_text().replace("age,sex", "Age , Sex"))
+    client, site = open_site(house, add_accounts(house))
+    with client:
+        browser = site.browser("ana")
+        condition = unescape(browser.page("/d/first/ask").text.split("as in ")[1].split(")</small>")[0])
+        phrase = unescape(browser.page("/d/first/ask?way=phrase").text.split("(for example: ")[1].split(")</small>")[0])
+        assert condition == '"Age " > 50' and phrase == 'mean of "Age " by " Sex"'
+        for asked in (f"count where {condition}", phrase):
+            found = site.post("ana", "/api/datasets/first/preview", {"phrase": asked, "spend": "Pure(0.1)"})
+            assert found.status_code == 200, found.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -18,8 +19,9 @@ from sfumato.model.base import model_from_json
 from sfumato.questions.conversation import Conversation
 from sfumato.questions.conversation.queries import Box, Weighted
 from sfumato.serve import remote
+from sfumato.serve.house import load_house
 from sfumato.serve.talks import Talks
-from tests.serve.houses import Site, add_accounts, open_site, write_house
+from tests.serve.houses import SCHEMA, Site, add_accounts, open_site, write_house
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{AccuracyWarning.__module__}.{AccuracyWarning.__name__}")
 DATASET = """
@@ -152,6 +154,22 @@ def test_on_pages_from_the_cost_to_the_replies(site: Site) -> None:
     assert wrong.status_code == 422 and "nothing &gt; 1</textarea>" in wrong.text and 'class="wrong"' in wrong.text
     assert used(site) == paid and carla.page(f"{place}/talk").status_code == 404
     assert f"{place}/talk" in abe.page(place).text
+
+
+def test_the_error_is_foreseen_where_people_are_public_and_their_rows_are_not(tmp_path: Any) -> None:
+    house = write_house(
+        tmp_path, rows=3000, more=DATASET.replace("first.csv", "rows.csv").replace("schema.toml", "rows.toml")
+    )
+    (tmp_path / "rows.toml").write_text('person = "id"\nrows_per_person = 2\n' + SCHEMA)
+    rows = [f"{number % 2500},{20 + number % 60},{'FM'[number % 2]}" for number in range(3000)]
+    (tmp_path / "rows.csv").write_text("\n".join(["id,age,sex", *rows]) + "\n")
+    client, site = open_site(load_house(house.folder / "house.toml"), add_accounts(house))
+    with client:
+        small = site.post("carla", f"{PLACE}/preview", {**TERMS, "spend": "Approximate(0.01, 1e-7)"}).json()
+        assert small["expected_error"] == 1 and any("next to nothing" in said for said in small["cautions"])
+        large = site.post("carla", f"{PLACE}/preview", {**TERMS, "spend": "Approximate(3, 1e-6)"}).json()
+        opened = site.post("carla", PLACE, {**TERMS, "spend": "Approximate(3, 1e-6)"}, "rows").json()
+        assert opened["counted"] == "rows" and 0 < opened["error"] < 1.3 * large["expected_error"] < 1.3
 
 
 def test_it_is_its_owners_alone_and_within_threshold_and_limit(site: Site) -> None:
@@ -309,6 +327,13 @@ def test_a_conversation_begins_from_a_model_that_is_bought_once(site: Site, days
     for other in (None, {"sex": [3, 1]}):
         with pytest.raises(SfumatoError, match="another conversation"):
             days.converse(["age", "sex"], queries=50, spend=spend, prior=other, name="both")
+    changed = replace(site.house, datasets=tuple(replace(one, snapshot="2") for one in site.house.datasets))
+    client, later = open_site(changed, site.tokens)
+    with client:  # another state of the data: it is not asked any more, and no other model is bought for it
+        for path, body in ((f"{PLACE}/both", ASKED), (PLACE, {**TERMS, "columns": ["age", "sex"], "prior": "model"})):
+            refused = later.post("carla", path, body, "both")
+            assert refused.status_code == 409 and "state of the data" in refused.json()["detail"]
+    assert used(site) == paid
     bought = days.synthesize(columns=["age", "sex"], spend=parted(spend)[0])
     assert bought.reused and used(site) == paid
 
@@ -322,10 +347,16 @@ def test_a_conversation_begins_from_what_is_public(site: Site, days: Any) -> Non
     own = site.client.app.state.talks._open["days:carla/model"]
     assert (own.model.marginal(["sex"]) > 0).all() and from_model.plan == own.plan
     nothing = days.converse(["sex"], queries=50, spend=spend, name="none")
-    even = days.converse(["sex"], queries=50, spend=spend, prior="even", name="none")  # means the same
-    assert even.name == nothing.name == "none"
     with pytest.raises(SchemaError):
         days.converse(["age"], queries=50, spend=spend, prior=public)
+    for extra in ("NaN", '"\\ud800"'):  # what no response could repeat
+        body = {"columns": ["sex"], "queries": 50, "spend": str(spend), "prior": {**public.to_json(), "extra": "more"}}
+        text, token = json.dumps(body).replace('"more"', extra), f"Bearer {site.tokens['carla']}"
+        headers = {"Authorization": token, "Content-Type": "application/json"}
+        assert site.client.post(PLACE, content=text, headers=headers).status_code == 422
+    assert len(site.get("carla", PLACE).json()) == 3
+    even = site.post("carla", PLACE, {**TERMS, "spend": str(spend), "prior": "even"}, "none").json()  # means the same
+    assert even["conversation"] == nothing.name == "none"
 
 
 def test_what_was_learned_is_taken_along_by_its_owner_alone(site: Site) -> None:

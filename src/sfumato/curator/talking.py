@@ -17,6 +17,7 @@ from sfumato.model.base import MOST_CELLS, Model
 from sfumato.model.factored import Component, Factored
 from sfumato.privacy import Approximate, Bound, Cost, Loss, require_bound
 from sfumato.questions.conversation import Conversation, Prior, open_conversation
+from sfumato.questions.conversation.opening import OTHERWISE
 from sfumato.questions.synthesis import Synthesize
 from sfumato.select.fit import pure_epsilon
 from sfumato.table.measure import Rows
@@ -112,6 +113,8 @@ def _require_both(
     """Refuse a conversation that would not fit beside its model, before either is paid; what is stored is free."""
     name, analyst = options.get("name"), options.get("analyst")
     if name is not None and _begun(curator, name):
+        if not _kept(curator, model, parts[0], analyst):  # it began elsewhere, and a model bought here would not help
+            raise LedgerError(OTHERWISE.format(name=name))
         return
     pure = options.get("method") == "pure"
     seen = curator.ledger.preview(both_losses(curator, model, parts, analyst=analyst, pure=pure), analyst)
@@ -134,10 +137,17 @@ def both_losses(
     else:
         cost = Cost.pure(pure_epsilon(bought))
     talk = gauge.charge(Loss.flat(cost, gauge.charged, gauge.relation))
+    if _kept(curator, model, first, analyst):
+        return [talk]
     asked = planned(curator.basis, model, first)
     asked.check_new()
-    kept = weighed(curator.ledger, curator.basis, asked, first, curator.table.snapshot, analyst=analyst).free
-    return [talk] if kept else [loss + talk for loss in asked.losses(first)]
+    return [loss + talk for loss in asked.losses(first)]
+
+
+def _kept(curator: Shorthands, model: Synthesize, spend: Bound, analyst: str | None) -> bool:
+    """Tell whether a model was paid for before, of this state of the data."""
+    asked = planned(curator.basis, model, spend)
+    return weighed(curator.ledger, curator.basis, asked, spend, curator.table.snapshot, analyst=analyst).free
 
 
 def _begun(curator: Shorthands, name: str) -> bool:

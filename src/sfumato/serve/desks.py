@@ -24,6 +24,8 @@ from sfumato.table.database import Database
 FREE_PLACES = 4
 """So many rehearsals and files of made-up rows are made at once in a data set: they are free, and take long."""
 
+NO_QUOTA = "{name!r} has no quota here; whoever runs the service names one in its house, or one of everyone."
+
 
 class Desk:
     """One data set: `curator` reads it, one question at a time; `front` knows its schema and ledger only."""
@@ -89,7 +91,10 @@ class Desk:
     def admit(self, name: str) -> None:
         """Give somebody the quota that the house names, when they first ask; the ledger holds them to it."""
         quota = self.terms.quota(name)
-        if quota is None or name in self.front.ledger.analysts:
+        known = self.front.ledger.analysts
+        if quota is None and known and name not in known:
+            raise ParameterError(NO_QUOTA.format(name=name))  # the ledger's own sentence lists those who have one
+        if quota is None or name in known:
             return
         try:
             self.curator.ledger.add_analyst(name, quota)

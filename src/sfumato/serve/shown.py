@@ -158,8 +158,8 @@ class Shown:
 
 
 def rows_of(model: Model, rows: int | None) -> Any:
-    """Return made-up rows, by default as many as there are people."""
-    count = max(1, round(model.total)) if rows is None else rows
+    """Return made-up rows, by default as many as there are people, as far as one file has them."""
+    count = min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows
     if not 1 <= count <= MOST_ROWS:
         raise ParameterError(f"rows is a number of made-up rows, 1 to {MOST_ROWS:,}.")
     return model.sample(count)

@@ -127,9 +127,17 @@ def read_terms(record: Any) -> Terms:
 def _read_prior(given: Any) -> Any:
     laws = isinstance(given, Mapping) and all(isinstance(law, list) for law in given.values())
     model = isinstance(given, Mapping) and isinstance(given.get("model"), str)
-    if given in (None, "even", "model") or laws or model:
+    if given in (None, "even", "model") or ((laws or model) and _told_again(given)):
         return given
     raise ParameterError(UNREADABLE_PRIOR)
+
+
+def _told_again(given: Any) -> bool:
+    """Tell whether what came can be written in a response: no half characters, and numbers that JSON has."""
+    try:
+        return bool(json.dumps(given, ensure_ascii=False, allow_nan=False).encode())
+    except (ValueError, RecursionError):
+        return False
 
 
 def proposed(desk: Desk, terms: Terms) -> Proposal:
@@ -194,7 +202,8 @@ class Talks:
         with planning(), heard() as said:
             proposal, losses = proposed(desk, terms), losses_of(desk, terms, who.name)
             seen = desk.front.ledger.preview(losses, who.name)
-            total = proposal.gauge.total
+            # A private number of rows is counted at the opening; where that of people is public, each has one or more.
+            total = desk.front.basis.people if proposal.gauge.total is None else proposal.gauge.total
             plan = None if total is None else proposal.plan(total)
         beside = "" if plan is None or terms.prior is not None else proposal.beside(plan)
         advice = [] if plan is None else [plan.advice if plan.verdict != "converse" else "", beside]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Pure
 from sfumato.answer import Answer
 from sfumato.ask.question import fits
 from sfumato.curator.talking import EVEN, parted, possible
-from sfumato.errors import AccuracyWarning, BudgetExceeded, DomainTooLarge, ParameterError, SchemaError
+from sfumato.errors import AccuracyWarning, BudgetExceeded, DomainTooLarge, LedgerError, ParameterError, SchemaError
 from sfumato.model import Component, Factored
 from sfumato.questions.conversation import Box
 from sfumato.questions.conversation.beside import model_error
@@ -75,6 +76,17 @@ def test_a_conversation_starts_from_a_model_that_is_stored_before_it_opens(curat
     with curator.converse(queries=10**6, spend=SPEND, name="talk", prior="model") as again:
         assert again.ask("a = 1 AND b = 2").value == first.value and np.allclose(again.model.marginal(NAMES), started)
     assert len(curator.ledger.history()) == 2  # neither was bought twice
+
+
+def test_of_another_state_of_the_data_no_model_is_bought_for_a_conversation_that_is_refused(tmp_path: Path) -> None:
+    table = pyarrow.table(dict(zip(NAMES, people(20_000).T, strict=True)))
+    opened = {"ledger": tmp_path / "people.ledger", "private": tmp_path / "private"}
+    with sf.curate(table, SCHEMA, Approximate(3, "1e-6"), snapshot="1", **opened) as curator:
+        curator.converse(queries=10**6, spend=SPEND, name="talk", prior="model").close()
+    with sf.curate(table, SCHEMA, Approximate(3, "1e-6"), snapshot="2", **opened) as later:
+        with pytest.raises(LedgerError, match="state of the data"):
+            later.converse(queries=10**6, spend=SPEND, name="talk", prior="model")
+        assert len(later.ledger.history()) == 2
 
 
 def test_both_fit_or_neither_is_paid() -> None:

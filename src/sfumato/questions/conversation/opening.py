@@ -41,6 +41,10 @@ from sfumato.workload.space import Space
 COUNTING = Fraction(1, 50)
 """The part of a spend that buys the number of people where it is not public."""
 VERSION = 1
+OTHERWISE = (
+    "The conversation {name!r} was opened with another schema, domain, spend or state of the data; open it as it was, "
+    "or give the new one a name of its own."
+)
 
 
 @dataclass(frozen=True)
@@ -284,10 +288,7 @@ def _opened(ledger: Ledger, name: str, asked: Proposal, event: Event, analyst: s
     except LedgerError as problem:
         if "belongs to another request" not in str(problem):
             raise
-    raise LedgerError(
-        f"The conversation {name!r} was opened with another schema, domain, spend or state of the data; open it as it "
-        "was, or give the new one a name of its own."
-    )
+    raise LedgerError(OTHERWISE.format(name=name))
 
 
 def _learner(asked: Proposal, plan: ConversationPlan, support: Mapping[str, Any] | None) -> Learner:

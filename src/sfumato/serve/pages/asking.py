@@ -21,7 +21,7 @@ from sfumato.serve.identity import Identity
 from sfumato.serve.jobs import read_key
 from sfumato.serve.pages import render
 from sfumato.serve.pages.curve import curve_svg, slid, slider_of
-from sfumato.serve.pages.ways import PARTS, WAYS, WHATS, built, in_all_ways, quoted
+from sfumato.serve.pages.ways import PARTS, WAYS, WHATS, built, examples, in_all_ways, quoted
 from sfumato.serve.wire import told
 
 router = APIRouter()
@@ -122,6 +122,7 @@ def page(request: Request, who: Asker) -> Response:
         ways=WAYS,
         lost=WAYS.get(given.get("lost", ""), ""),
         names=list(desk.front.schema.names),
+        examples=examples(desk),
         key=new_key()[:16].hex(),
         live=False,
         **_facts(desk, who, given, looked),

@@ -17,7 +17,7 @@ from sfumato.serve.identity import Identity
 from sfumato.serve.jobs import read_key
 from sfumato.serve.pages import render
 from sfumato.serve.pages.asking import usual_spend
-from sfumato.serve.pages.ways import quoted
+from sfumato.serve.pages.ways import example_condition
 from sfumato.serve.talks import OPENING, Terms, read_terms
 from sfumato.serve.wire import status_of, told
 from sfumato.show.views import readable
@@ -98,21 +98,10 @@ def _page(request: Request, who: Identity, key: str, status: int = 200, **facts:
     desk = desk_of(request)
     talk = talks_of(request).standing(desk, who, key)
     terms = read_terms({name: talk.get(name) for name in ("columns", "queries", "spend", "prior")})
-    example = _example(desk, (terms.columns or tuple(desk.front.schema.names))[0])
+    example = example_condition(desk, (terms.columns or tuple(desk.front.schema.names))[0])
     shown = {"asked": "", "rows": [], "progress": None, "wrong": "", "cautions": [], **facts}
     facts = {"about": terms.text, "spend": str(terms.spend), "example": example, **shown}
     return render(request, "talk.html", status, desk=desk, talk=talk, **facts)
-
-
-def _example(desk: Desk, column: str) -> str:
-    """Return a condition that can be asked about a column."""
-    domain: Any = desk.front.schema.columns[column]
-    listed = getattr(domain, "size", None) is not None and hasattr(domain, "decode")
-    value = domain.decode(domain.size // 2) if listed else None
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return f"{quoted(column)} > {value}"
-    plain = isinstance(value, str) and "'" not in value
-    return f"{quoted(column)} = '{value}'" if plain else f"{quoted(column)} IS NOT NULL"
 
 
 @router.post("/d/{dataset}/conversations/{key}")

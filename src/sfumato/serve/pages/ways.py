@@ -202,3 +202,29 @@ def _is(node: Any, name: str) -> bool:
 def _named(node: Any, schema: Any) -> str:
     """Return the column of the schema that stands there, "" if it is none."""
     return next((name for name in schema.names if _is(node, name)), "")
+
+
+def example_condition(desk: Desk, column: str) -> str:
+    """Return a condition that can be asked about a column."""
+    domain: Any = desk.front.schema.columns[column]
+    listed = getattr(domain, "size", None) is not None and hasattr(domain, "decode")
+    value = domain.decode(domain.size // 2) if listed else None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{quoted(column)} > {value}"
+    plain = isinstance(value, str) and "'" not in value
+    return f"{quoted(column)} = '{value}'" if plain else f"{quoted(column)} IS NOT NULL"
+
+
+def examples(desk: Desk) -> dict[str, str]:
+    """Return a condition and a phrase that can be asked here, as the pages show them; of several tables none."""
+    if desk.several:
+        return {"condition": "", "phrase": ""}
+    columns: Any = desk.front.schema.columns
+    numbers = [name for name, domain in columns.items() if domain.kind in ("integer", "fixed")]
+    groups = [name for name, domain in columns.items() if domain.kind in ("category", "boolean")]
+    number, group = next(iter(numbers), ""), next(iter(groups), "")
+    what = f"mean of {quoted(number)}" if number else "count"
+    return {
+        "condition": example_condition(desk, number or next(iter(columns))),
+        "phrase": f"{what} by {quoted(group)}" if group else what,
+    }

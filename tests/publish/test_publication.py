@@ -341,6 +341,10 @@ def test_an_end_that_nobody_knows(tmp_path):
     assert [len(one.released) for one in series.segments] == [1, 2, 1]
     assert [one.factor.periods for one in series.segments] == [1, 2, 4]
     assert series.totals().half[3] > series.totals().half[0]
+    lines = (tmp_path / "out/visits/total.csv").read_text().splitlines()
+    assert "last_2_low" in lines[0] and all(map(float, lines[-1].split(",")[-5:]))
+    assert "a new horizon begins at 2026-01-02, 2026-01-04" in (tmp_path / "out/visits/index.html").read_text()
+    assert publication.verify()
 
 
 def test_a_lost_reading_ends_a_running_total_and_is_never_read_again(tmp_path):
@@ -431,6 +435,8 @@ def test_given_up_is_dead_and_stays_spent(tmp_path, monkeypatch):
     assert states(publication)[0] == ("2026-01-01", "begun")
     publication.give_up("2026-01-01")
     assert states(publication)[0] == ("2026-01-01", "dead")
+    said = "2026-01-01 has no answer: it was given up, or its draw failed. It stays a gap."
+    assert said in (tmp_path / "out/visits/index.html").read_text() and publication.verify()
     with Ledger(tmp_path / "visits.ledger") as book:
         assert book.spent_in("day", "2026-01-01").percent == 50
 

@@ -8,6 +8,7 @@ from sfumato.ask.asked import Asked
 from sfumato.curator.typed import read_question
 from sfumato.ledger import Ledger
 from sfumato.privacy import ADD_REMOVE, Approximate, Cost, Loss, Pure
+from sfumato.publish.bands import require_banded
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.table.gauge import Basis
 
@@ -38,6 +39,8 @@ class PeriodTables:
             rank_errors=book.rank_errors,
         )
         questions = tuple(read_question(one.phrase, schema).canonical(schema) for one in tables)
+        for question, one in zip(questions, tables, strict=True):
+            require_banded(one, question.kind)
         prepared = tuple(
             question.prepare(basis, one.spend[one.every]) for question, one in zip(questions, tables, strict=True)
         )

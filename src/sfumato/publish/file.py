@@ -32,6 +32,7 @@ from sfumato.publish.reading import (
     read_formats,
     read_positive,
     read_unit,
+    require_time,
     wanted,
 )
 from sfumato.publish.revisions import Revision, read_revisions
@@ -260,6 +261,7 @@ def load_file(path: str | Path) -> PublicationFile:
 
 def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
     """Read a publication from what its TOML file holds; paths are taken from `home`."""
+    require_time(record)
     known("A publication file", record, _SECTIONS)
     about = dict(record.get("publication", {}))
     known("[publication]", about, _WORDS["publication"])

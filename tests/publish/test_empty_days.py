@@ -113,3 +113,47 @@ def test_the_shell_takes_several_days(tmp_path):
     days = ["--empty", "2026-01-02", "--empty", "2026-01-03"]
     done = CliRunner().invoke(app, ["publish", "run", str(path), "--today", "2026-02-01", *days])
     assert done.exit_code == 0 and done.stdout.count(": done") == 3
+
+
+@pytest.mark.parametrize("rule", ["", "periods_per_person = 2\n"], ids=["plain", "people"])
+@pytest.mark.parametrize("cut", ["table", "total"])
+def test_what_was_frozen_is_completed_without_its_file(tmp_path, monkeypatch, cut, rule):
+    """Files of days are moved away; the mutant asks for the file again, or takes the day for an empty one."""
+    from sfumato.ask.asked import Asked
+    from sfumato.publish.running import RunningTotals
+
+    text = FILE
+    if rule:
+        text = FILE.replace('day = "Concentrated(1)"\nperson = "none"', 'person = "Concentrated(9)"')
+        text = text.replace("windows = [2]\n", rule)
+    publication = sf.Publication.load(prepare(tmp_path, text=text))
+    kind, name = (Asked, "draw") if cut == "table" else (RunningTotals, "entry")
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, name, lambda *_: (_ for _ in ()).throw(MemoryError()))
+        with pytest.raises(sf.errors.Unfinished):
+            publication.run("2026-01-01", today=FEBRUARY)
+    place = tmp_path / "in/2026-01-01.parquet"
+    kept = place.read_bytes()
+    place.unlink()
+    with pytest.raises(ParameterError, match=r"was read for 2026-01-01, so its file was there"):
+        publication.run(today=FEBRUARY, empty=["2026-01-01"])
+    if cut == "table":  # what the total reads was not frozen yet
+        with pytest.raises(ParameterError, match="no file for 2026-01-01"):
+            publication.run("2026-01-01", today=FEBRUARY)
+        assert sum(publication.answers("2026-01-01")["countries"].frame["count"]) != 0
+        place.write_bytes(kept)
+    publication.run("2026-01-01", today=FEBRUARY)
+    assert publication.series("total").periods == ("2026-01-01",) and publication.verify()
+    with Ledger(tmp_path / "visits.ledger") as book:
+        assert not [one for one in book.history() if "/empty/" in one.id or one.state == "dead"]
+
+
+def test_a_period_that_was_not_begun_reserves_nothing_without_its_file(tmp_path):
+    publication = sf.Publication.load(prepare(tmp_path, days=[1, 3]))
+    publication.run("2026-01-01", today=FEBRUARY)
+    with Ledger(tmp_path / "visits.ledger") as book:
+        before = [(one.id, one.state) for one in book.history()]
+    with pytest.raises(ParameterError, match="no file for 2026-01-02"):
+        publication.run(today=FEBRUARY)
+    with Ledger(tmp_path / "visits.ledger") as book:
+        assert [(one.id, one.state) for one in book.history()] == before

@@ -7,7 +7,7 @@ a file that is late would be published as nothing. What was declared once holds 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from sfumato.ledger.slots import SlotCharge
 from sfumato.mechanism import Event
 from sfumato.noise import Noise
 from sfumato.privacy import ADD_REMOVE, Cost, Loss
+from sfumato.publish.calendar import Slot
 from sfumato.publish.file import DATE, PublicationFile
 from sfumato.publish.reading import read_day
+from sfumato.publish.states import seen_of
 from sfumato.table.rehearsal import random_rows
 
 NAMED = 5
@@ -39,8 +41,23 @@ def declare_empty(file: PublicationFile, book: Ledger, days: Iterable[str | date
             raise ParameterError(f"There is a file for {day}: {place}. It is read as it is; leave --empty {day} out.")
         if day < file.first:
             raise ParameterError(f"{day} is before the first day, {file.first}; write a day of the publication.")
+        if book.entry(f"{_own(file)}{day}") is None:
+            _require_unread(file, book, day)
     for day in declared:
         _keep(file, book, day)
+
+
+def _require_unread(file: PublicationFile, book: Ledger, day: date) -> None:
+    """Refuse a day that a release has read, or was begun for: its file was there then, whatever became of it."""
+    steps = {name for done, _, _ in seen_of(file, book).running for name in done}
+    for unit in file.units():
+        for back in range(file.lateness + 1):
+            slot = Slot.of(unit, day - timedelta(days=back))
+            if slot.name in steps or book.entry(f"pub/{file.name}/{slot.name}") is not None:
+                raise ParameterError(
+                    f"{day} was read for {slot.name}, so its file was there; leave --empty {day} out: what was begun "
+                    "is completed without the file."
+                )
 
 
 def _keep(file: PublicationFile, book: Ledger, day: date) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,14 @@ from sfumato.publish.empties import declare_empty, empty_days
 from sfumato.publish.file import PublicationFile, TableSpec, load_file, read_record
 from sfumato.publish.foreseen import made_up, plan_of, rehearsed
 from sfumato.publish.guards import require_kept, require_own, require_unpublished
-from sfumato.publish.horizons import current, running_series
+from sfumato.publish.horizons import current, running_series, sweep
 from sfumato.publish.layout import Layout
 from sfumato.publish.means import MeanSeries
-from sfumato.publish.period_tables import PeriodTables
+from sfumato.publish.period_tables import PeriodTables, work_when_wanted
 from sfumato.publish.planned import PublicationPlan
 from sfumato.publish.reading import read_day
 from sfumato.publish.series import Series
-from sfumato.publish.sources import Lend, Rows, gathered, lent, source_of
+from sfumato.publish.sources import Absent, Lend, Rows, gathered, lent, source_of
 from sfumato.publish.states import (
     OTHER_BEGUN,
     UNFINISHED,
@@ -47,6 +47,7 @@ from sfumato.publish.states import (
     last_day,
     left_of,
     newest,
+    require_dead,
     seen_of,
 )
 from sfumato.publish.total import RunningTable
@@ -115,16 +116,12 @@ class Publication:
             self.file.budget, self.file.period, single, self.file.reach if planned else None, earlier=earlier
         )
 
-    @cached_property
-    def _units(self) -> list[str]:
-        return [unit for unit, _ in self.file.budget.units]
-
     def plan(self) -> PublicationPlan:
         """Say what is promised, what every table costs and how far off it will be, and when a limit will refuse."""
         return plan_of(self.file, self._tables, tuple(self.words(planned=True)))
 
     def _charges(self, slot: Slot, losses: Sequence[Loss]) -> list[SlotCharge]:
-        return charges_of(self._units, slot, losses)
+        return charges_of([unit for unit, _ in self.file.budget.units], slot, losses)
 
     # What is run
 
@@ -164,13 +161,13 @@ class Publication:
         of which there is no file to be without rows, for good.
         """
         with self._alone(), self._ledger() as book:
-            self._sweep(book)
+            sweep(book, self._begun(book))
             declare_empty(self.file, book, empty, handed=self._rows is not None)
             wanted = [slot for slot in self._due(today) if period in (None, slot.issue)]
             if period is not None and not wanted:
                 raise ParameterError(f"{period!r} is no period that is due; see sfumato publish status.")
             if again:
-                return [self._anew(book, slot) for slot in self._dead(book, wanted, period)]
+                return [self._anew(book, slot) for slot in require_dead(self.file, book, wanted, period)]
             seen = seen_of(self.file, book)
             if period is not None and self._state(book, seen, wanted[0]) == "begun under another edition":
                 raise LedgerError(OTHER_BEGUN.format(name=period))
@@ -192,13 +189,6 @@ class Publication:
         seen = seen_of(self.file, book)
         return [self._period(book, seen, slot) for slot in due]
 
-    def _dead(self, book: Ledger, wanted: Sequence[Slot], period: str | None) -> Sequence[Slot]:
-        """Return the period that may be charged anew; one that is not dead is refused."""
-        entries = [newest(book.entry, self._id(slot.issue))[1] for slot in wanted]
-        if period is None or any(entry is None or entry.state != "dead" for entry in entries):
-            raise ParameterError("Only a period whose tables are dead is charged anew; see sfumato publish status.")
-        return wanted
-
     def _anew(self, book: Ledger, slot: Slot) -> Period:
         require_unpublished(self.file, slot)
         listed, source = self.file.listed(slot), self._source(book, slot)
@@ -216,7 +206,7 @@ class Publication:
         if end < start:
             raise ParameterError(f"to = {end} is before from = {start}; write the earlier day first.")
         with self._alone(), self._ledger() as book:
-            self._sweep(book)
+            sweep(book, self._begun(book))
             declare_empty(self.file, book, empty, handed=self._rows is not None)
             wanted = [slot for slot in self._due(today) if start <= slot.first and slot.last <= end]
             return self._complete(book, seen_of(self.file, book), wanted)
@@ -229,7 +219,9 @@ class Publication:
                 state = "was begun" if entry is None else "waits to be finished"
                 raise ParameterError(f"{period!r} is no period that {state}; see sfumato publish status.")
             book.fail(request)
-            self._write(book)
+            with suppress(SfumatoError):  # a run says what keeps files from being written
+                require_own(self.file, seen_of(self.file, book))
+                self._write(book)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -241,14 +233,6 @@ class Publication:
             yield
         finally:
             held.close()
-
-    def _sweep(self, book: Ledger) -> None:
-        for begun in self._begun(book):
-            if not begun.known:
-                continue
-            table = current(begun.file, begun.spec, book)
-            for number in range(table.number + 1 if table is not None else 1):
-                RunningTable(begun.file, begun.spec, number).sweep(book)
 
     def _begun(self, book: Ledger) -> list[Begun]:
         """Return the running totals of the file, each as it was begun."""
@@ -273,19 +257,33 @@ class Publication:
         return f"{first}/{slot.revision}/{rules[slot.revision]}" if slot.revision else first
 
     def _run_slot(self, book: Ledger, slot: Slot) -> None:
-        listed = self.file.listed(slot)
-        source = self._source(book, slot)  # a missing file is said before anything is reserved
         self._begins(book, slot)
-        with lent(partial(self._open, source, slot)) as lend:
+        try:
+            opens: Lend = partial(self._open, self._source(book, slot), slot)
+        except ParameterError as lacking:  # said before anything is reserved; what was frozen needs no file
+            if newest(book.entry, self._id(slot.issue))[1] is None and not self._steps(book, slot):
+                raise
+            absent = Absent(lacking)
+            with absent.told():
+                self._draw_slot(book, slot, absent.open, there=False)
+            return
+        self._draw_slot(book, slot, opens)
+
+    def _draw_slot(self, book: Ledger, slot: Slot, opens: Lend, *, there: bool = True) -> None:
+        listed = self.file.listed(slot)
+        with lent(opens) as lend:
             if listed:
-                self._release(book, slot, listed, lend)
-            if slot.unit != self.file.period or slot.revision:
-                return
-            for begun in self._begun(book):
-                if not begun.stopped:
-                    # Lists of people leave rows out of what they read, so they read by themselves.
-                    alone = begun.spec.rule is not None
-                    self._step(book, begun.spec, slot, partial(self._open, source, slot) if alone else lend)
+                self._release(book, slot, listed, lend, there=there)
+            for begun in self._steps(book, slot, new=True):
+                # Lists of people leave rows out of what they read, so they read by themselves.
+                self._step(book, begun.spec, slot, lend if begun.spec.rule is None else opens)
+
+    def _steps(self, book: Ledger, slot: Slot, *, new: bool = False) -> list[Begun]:
+        """Return the totals that take a step with a period; only those that were begun, or new ones too."""
+        if slot.unit != self.file.period or slot.revision:
+            return []
+        going = [one for one in self._begun(book) if not one.stopped]
+        return [one for one in going if new or book.entry(RunningTable(one.file, one.spec).id) is not None]
 
     def _source(self, book: Ledger, slot: Slot) -> Any:
         return source_of(self.file, slot, self._rows, partial(empty_days, self.file, book))
@@ -317,7 +315,14 @@ class Publication:
         return () if answer is None else answer.released.cells
 
     def _release(
-        self, book: Ledger, slot: Slot, listed: Sequence[TableSpec], rows: Lend, *, again: bool = False
+        self,
+        book: Ledger,
+        slot: Slot,
+        listed: Sequence[TableSpec],
+        rows: Lend,
+        *,
+        again: bool = False,
+        there: bool = True,
     ) -> None:
         request, entry = newest(book.entry, self._id(slot.issue))
         if again:
@@ -330,15 +335,13 @@ class Publication:
         if any(question.kind not in TABLES for question in asked.questions):
             rehearsed(self.file, self._tables, book)
         losses, snapshot = self._tables.losses(asked, listed), self._snapshot(slot)
-        with rows() as table:
-            self._check(asked, table)
-            book.run_sealed(
-                request,
-                asked.event(snapshot),
-                losses,
-                asked.work(table),
-                slots=self._charges(slot, losses),
-            )
+        if entry is None or there:
+            with rows() as table:
+                self._check(asked, table)
+                work = asked.work(table)
+        else:
+            work = work_when_wanted(asked, rows)
+        book.run_sealed(request, asked.event(snapshot), losses, work, slots=self._charges(slot, losses))
 
     def _check(self, asked: Asked, table: Table) -> None:
         """Refuse what the engine could not read, for nothing; once for all periods with columns of the same types."""
@@ -391,7 +394,7 @@ class Publication:
             held = lock(self.file.private / "runner.lock", wait=False)
             if held is not None:  # otherwise whoever holds it sweeps
                 with held:
-                    self._sweep(book)
+                    sweep(book, self._begun(book))
             seen = seen_of(self.file, book)
             due = self._due(now)
             found = [self._period(book, seen, slot) for slot in due] + left_of(self.file, book, seen, due)

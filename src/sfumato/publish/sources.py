@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, Unfinished
 from sfumato.publish.calendar import Slot
 from sfumato.publish.empties import no_rows
 from sfumato.publish.file import DATE, NO_FILE, PublicationFile
@@ -30,6 +30,29 @@ class FilesOfDays:
 
     source: str
     paths: tuple[str, ...]
+
+
+class Absent:
+    """Rows that are not there, of a period that was begun: if they were frozen it is completed without them."""
+
+    def __init__(self, reason: ParameterError) -> None:
+        self.reason = reason
+        self.wanted = False
+
+    def open(self) -> AbstractContextManager[Table]:
+        """Raise what lacks."""
+        self.wanted = True
+        raise self.reason
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Say what lacks where a reading could not be made for want of it."""
+        try:
+            yield
+        except Unfinished:
+            if self.wanted:
+                raise self.reason from None
+            raise
 
 
 def source_of(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal, NamedTuple
 
+from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
 from sfumato.ledger.history import Entry
 from sfumato.publish.begun import begun_of, gone
@@ -105,6 +106,14 @@ def seen_of(file: PublicationFile, book: Ledger) -> Seen:
                 break
         running.append((done, dead, bool(begun.stopped)))
     return Seen({entry.id: entry for entry in book.history()}, running)
+
+
+def require_dead(file: PublicationFile, book: Ledger, wanted: Sequence[Slot], period: str | None) -> Sequence[Slot]:
+    """Return the period that may be charged anew; one that is not dead is refused."""
+    entries = [newest(book.entry, f"pub/{file.name}/{slot.issue}")[1] for slot in wanted]
+    if period is None or any(entry is None or entry.state != "dead" for entry in entries):
+        raise ParameterError("Only a period whose tables are dead is charged anew; see sfumato publish status.")
+    return wanted
 
 
 def left_of(file: PublicationFile, book: Ledger, seen: Seen, due: Sequence[Slot]) -> list[Period]:

@@ -139,8 +139,8 @@ def read_day(publication: Any) -> None:
 
     slot, listed = Slot.of("day", FIRST), publication.file.anew("day")
     with Ledger(None, publication.file.budget, relation=ADD_REMOVE) as book:
-        asked = publication._tables.asked(book, listed)
-    with publication._open(publication._source(slot), slot) as table:
+        asked, source = publication._tables.asked(book, listed), publication._source(book, slot)
+    with publication._open(source, slot) as table:
         publication._check(asked, table)
         asked.read(table)
 

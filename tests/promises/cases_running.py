@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato import ADD_REMOVE, Noise
+from sfumato import ADD_REMOVE, Loss, Noise
 from sfumato.perturb import sensitivity
 from sfumato.publish.matrix import Factor
 from sfumato.publish.running import RunningTotals
@@ -51,6 +51,14 @@ class PlainSums(RunningTotals):
         return total + noise.draw(self.law, total.size)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SeveralDays(RunningTotals):
+    """As shipped, at the price of somebody who is there in all periods: what a month or a year is charged."""
+
+    def loss(self) -> Loss:
+        return Loss.flat(self.cost([1] * self.periods), self.reads, self.relation)
+
+
 def small(periods: int, variance: int, band: int | None = None, moves: int = 1) -> RunningTotals:
     return RunningTotals(
         relation=ADD_REMOVE,
@@ -81,6 +89,7 @@ def answering(first: int) -> Any:
 
 
 two, three = small(2, 6), small(3, 12)
+month = SeveralDays(relation=ADD_REMOVE, factor=Factor(2, 2, fineness=4), variance=30, moves=sensitivity(1))
 keys = replace(small(2, 14), moves=sensitivity(1))
 
 CASES = [
@@ -109,6 +118,17 @@ CASES = [
         mutants={"columns of the plain matrix": replace(three, variance=12 * 16 // three.factor.one_period)},
         tail=1e-4,
         long=True,
+    ),
+    PromiseCase(
+        name="running-two-days-of-a-person",
+        spec_ids=("PB-CONTINUAL", "PB-UNIT"),
+        mechanism=month,
+        pairs=[([0, 0], [1, 1]), ([0, 1], [1, 1]), (answering(0), answering(1))],
+        mutants={
+            "days that add up": replace(month, variance=30 * 2 * month.factor.one_period // month.factor.shift([1, 1])),
+            "one day for all": replace(month, variance=30 * month.factor.one_period // month.factor.shift([1, 1])),
+        },
+        tail=1e-6,
     ),
     PromiseCase(
         name="running-window",

@@ -341,6 +341,10 @@ def test_an_end_that_nobody_knows(tmp_path):
     assert [len(one.released) for one in series.segments] == [1, 2, 1]
     assert [one.factor.periods for one in series.segments] == [1, 2, 4]
     assert series.totals().half[3] > series.totals().half[0]
+    lines = (tmp_path / "out/visits/total.csv").read_text().splitlines()
+    assert "last_2_low" in lines[0] and all(map(float, lines[-1].split(",")[-5:]))
+    assert "a new horizon begins at 2026-01-02, 2026-01-04" in (tmp_path / "out/visits/index.html").read_text()
+    assert publication.verify()
 
 
 def test_a_lost_reading_ends_a_running_total_and_is_never_read_again(tmp_path):
@@ -431,6 +435,8 @@ def test_given_up_is_dead_and_stays_spent(tmp_path, monkeypatch):
     assert states(publication)[0] == ("2026-01-01", "begun")
     publication.give_up("2026-01-01")
     assert states(publication)[0] == ("2026-01-01", "dead")
+    said = "2026-01-01 has no answer: it was given up, or its draw failed. It stays a gap."
+    assert said in (tmp_path / "out/visits/index.html").read_text() and publication.verify()
     with Ledger(tmp_path / "visits.ledger") as book:
         assert book.spent_in("day", "2026-01-01").percent == 50
 
@@ -506,6 +512,9 @@ def test_a_dead_period_that_has_no_room_is_refused(tmp_path, monkeypatch):
             "no windows",
         ),
         ('licence = "CC-BY-4.0"', 'formats = ["xlsx"]', "No format is called"),
+        ("[output]", '[unit]\nis = "shop"\nrows = 10\n\n[output]', "rows_per_person = 10 in the schema"),
+        ('person = "none"', 'person = "none"\nhousehold = "Pure(1)"', "the schema's person = 'household'"),
+        ('person = "none"', 'person = "none"\nweak = "Pure(1)"', "did you mean 'week'"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(tmp_path, old, new, said):

@@ -19,6 +19,7 @@ from sfumato.publish.matrix import Factor, candidates
 from sfumato.publish.running import Claim, RunningTotals, least_noise
 from sfumato.publish.segments import Segment, band_factor
 from sfumato.publish.series import Series
+from sfumato.publish.tree import PureTotals, least_scale
 
 
 def test_the_matrix_is_that_of_the_page():
@@ -116,8 +117,60 @@ def test_a_second_horizon_starts_at_the_last_total(monkeypatch):
     spread = [first.variance * first.factor.spread()[1], second.variance * second.factor.spread()[0]]
     assert found.half[2] >= 1.96 * sum(spread) ** 0.5 > found.half[1] * 0.9
     assert series.between("b", "e")[0] == [10]
-    with pytest.raises(ParameterError, match="between"):
-        series.window(2)
+    windows = series.window(2)
+    assert np.allclose(windows.values[:, 0], [3, 4, 5, 5, 6])
+    # Inside of a horizon a window is made of that horizon alone; across, of both.
+    alone = [first.variance * first.factor.spread(2)[1], second.variance * second.factor.spread(2)[1]]
+    assert windows.half[1] == pytest.approx(1.96 * alone[0] ** 0.5, rel=0.03)
+    assert windows.half[3] == pytest.approx(1.96 * alone[1] ** 0.5, rel=0.03)
+    difference = first.factor.decoder()[1] - first.factor.decoder()[0]
+    across = first.variance * (difference**2).sum() + second.variance * second.factor.spread()[0]
+    assert windows.half[2] == pytest.approx(1.96 * across**0.5, rel=0.03)
+    assert np.allclose(series.window(4).values[:, 0], [3, 4, 8, 9, 11])
+
+
+@pytest.mark.parametrize("kind", ["gauss", "pure"])
+@pytest.mark.parametrize("width", [1, 3, 5])
+def test_windows_across_horizons_miss_as_often_as_they_say(kind, width):
+    """The mutant takes the noise of the last horizon for that of the whole window."""
+    keys, read, segments = 3000, [], []
+    for number, periods in enumerate((2, 3, 4)):
+        running = totals(periods) if kind == "gauss" else tree_totals(periods)
+        part = [[place + number] * keys for place in range(periods)]
+        drawn = [
+            running.entry(part[: place + 1], Noise(insecure_seed=100 * number + place)) for place in range(periods)
+        ]
+        segments.append(running.segment(drawn, keys))
+        read += part
+    series = Series(tuple("abcdefghi"), tuple((one,) for one in range(keys)), tuple(segments), open_end=True)
+    found, true = series.window(width), np.array(read)[:, 0]
+    true = np.array([true[max(0, place + 1 - width) : place + 1].sum() for place in range(9)])
+    hit = (abs(found.values - true[:, None]) <= found.half[:, None]).mean(axis=1)
+    assert (hit > 0.935).all() and (kind == "pure" or (hit < 0.97).all())
+    if kind == "gauss" and width > 1:
+        row = series._row(2, width)
+        pairs = list(zip([0 * row[0], *row[1:]], series.segments, strict=True))
+        assert (abs(found.values[2] - true[2]) <= series.segments[0].width(pairs, 0.05, None)).mean() < 0.93
+
+
+def tree_totals(periods):
+    claims = [Claim((1,) + (0,) * (periods - 1), sensitivity(1), Fraction(1))]
+    tree, scale = least_scale(periods, claims)
+    return PureTotals(relation=ADD_REMOVE, tree=tree, scale=scale, moves=sensitivity(1))
+
+
+def test_a_picture_marks_where_a_horizon_begins():
+    segments = []
+    for periods in (2, 4):
+        running = totals(periods)
+        drawn = [running.entry([[3]] * (place + 1), Noise(insecure_seed=place)) for place in range(periods)]
+        segments.append(Segment(running.factor, running.variance, np.array(drawn)))
+    chart = Series(tuple("abcdef"), ((),), tuple(segments)).plot(window=3)
+    assert chart.begins == (2,) and chart.title.endswith("; a new horizon begins at c")
+    lines = [line for line in chart.figure().axes[0].lines if line.get_label() == "a new horizon begins"]
+    assert [line.get_xdata()[0] for line in lines] == [1.5]
+    alone = Series(("a", "b"), ((),), tuple(segments[:1])).plot()
+    assert alone.begins == () and "horizon" not in alone.title
 
 
 def test_totals_beyond_all_rows_are_clamped():

@@ -84,12 +84,18 @@ def frozen(publication, unit="day"):
     with publication._ledger() as book:
         listed = publication.file.anew(unit)
         asked = publication._tables.asked(book, listed)
-        with publication._open(publication._source(slot), slot) as table:
+        with publication._open(publication._source(book, slot), slot) as table:
             asked.check(table)
             found = [pack(asked.read(table))]
         for spec in publication.file.running() if unit == "day" else ():
             running = RunningTable(publication.file, spec, 0, lambda slot: [("tea",)])
-            found.append(running._read(slot, lambda: publication._open(publication._source(slot), slot), None))
+            found.append(
+                running._read(
+                    slot,
+                    lambda: publication._open(publication._source(book, slot), slot),
+                    None,
+                )
+            )
     return found
 
 

@@ -24,6 +24,9 @@ publish_app = typer.Typer(
     rich_markup_mode=None,
 )
 File = Annotated[Path, typer.Argument(help="The TOML file of the publication.")]
+Empty = Annotated[
+    list[str] | None, typer.Option(help="A day without a file on which nothing happened, for good; may be repeated.")
+]
 Today = Annotated[str | None, typer.Option(help="The day that decides what is due; today in UTC by default.")]
 
 
@@ -56,6 +59,7 @@ def run(
     period: Annotated[str | None, typer.Option(help="Only this period, for example 2026-11-16.")] = None,
     give_up: Annotated[str | None, typer.Option(help="Mark a period that cannot be completed as dead.")] = None,
     again: Annotated[str | None, typer.Option(help="Ask and charge a dead period anew, in full.")] = None,
+    empty: Empty = None,
     today: Today = None,
     memory_limit: MemoryLimit = None,
     temp_directory: TempDirectory = None,
@@ -71,7 +75,8 @@ def run(
         emit({"dead": give_up}, lambda: f"{give_up} is dead; what it cost stays spent.", as_json)
         return
     with watched("Publishing"):
-        _told(publication.run(again or period, _day(today), again=again is not None), as_json)
+        done = publication.run(again or period, _day(today), again=again is not None, empty=empty or ())
+        _told(done, as_json)
 
 
 @publish_app.command()
@@ -81,6 +86,7 @@ def backfill(
     *,
     first: Annotated[str, typer.Option("--from", help="The first day.")],
     last: Annotated[str, typer.Option("--to", help="The last day.")],
+    empty: Empty = None,
     today: Today = None,
     memory_limit: MemoryLimit = None,
     temp_directory: TempDirectory = None,
@@ -89,7 +95,8 @@ def backfill(
 ) -> None:
     """Release the periods between two days; running totals go on in their order."""
     with watched("Publishing"):
-        _told(_load(file, memory_limit, temp_directory, most_rows).backfill(first, last, _day(today)), as_json)
+        publication = _load(file, memory_limit, temp_directory, most_rows)
+        _told(publication.backfill(first, last, _day(today), empty=empty or ()), as_json)
 
 
 @publish_app.command()

@@ -18,8 +18,8 @@ USUAL = Fraction(95, 100)
 Column = tuple[int | float, ...]
 
 
-def counted(answer: Answer) -> Frame | None:
-    """Return the answer as a table with its 95 % intervals; None where only the answer itself knows how."""
+def counted(answer: Answer, confidence: Fraction = USUAL) -> Frame | None:
+    """Return the answer as a table with its intervals; None where only the answer itself knows how."""
     question, released = answer.question, answer.released
     if not isinstance(question, GroupBy) or not all(type(one) in (Count, Sum) for one in question.aggregates):
         return None
@@ -29,14 +29,14 @@ def counted(answer: Answer) -> Frame | None:
     values: dict[str, Column] = {}
     ends: dict[str, Column] = {}
     for one, part in zip(question.aggregates, parts, strict=True):
-        found = _whole(part) if type(one) is Count else _exact(part)
+        found = (_whole if type(one) is Count else _exact)(part, confidence)
         values[one.label], ends[f"{one.label}, low"], ends[f"{one.label}, high"] = found
     return released.frame(values | ends)
 
 
-def _whole(part: NoisyPart) -> tuple[Column, Column, Column]:
+def _whole(part: NoisyPart, confidence: Fraction) -> tuple[Column, Column, Column]:
     """Return the nearest whole numbers, halves up, and whole numbers outside of both ends."""
-    unit, width, ones = _common(part)
+    unit, width, ones = _common(part, confidence)
     return (
         _each(part.released, lambda number: (2 * number * unit + ones) // (2 * ones)),
         _each(part.released, lambda number: (number * unit - width) // ones),
@@ -44,9 +44,9 @@ def _whole(part: NoisyPart) -> tuple[Column, Column, Column]:
     )
 
 
-def _exact(part: NoisyPart) -> tuple[Column, Column, Column]:
+def _exact(part: NoisyPart, confidence: Fraction) -> tuple[Column, Column, Column]:
     """Return the numbers and both ends, whole ones as such."""
-    unit, width, ones = _common(part)
+    unit, width, ones = _common(part, confidence)
 
     def plain(number: int) -> int | float:
         return number / ones if number % ones else number // ones
@@ -58,9 +58,9 @@ def _exact(part: NoisyPart) -> tuple[Column, Column, Column]:
     )
 
 
-def _common(part: NoisyPart) -> tuple[int, int, int]:
+def _common(part: NoisyPart, confidence: Fraction) -> tuple[int, int, int]:
     """Return what a released number is worth and how far it may be off, as multiples of one fraction of 1."""
-    unit, width = part.unit, part.width(USUAL)
+    unit, width = part.unit, part.width(confidence)
     ones = lcm(unit.denominator, width.denominator)
     return int(unit * ones), int(width * ones), ones
 

@@ -32,6 +32,7 @@ from sfumato.publish.reading import (
     read_formats,
     read_positive,
     read_unit,
+    require_time,
     wanted,
 )
 from sfumato.publish.revisions import Revision, read_revisions
@@ -48,14 +49,15 @@ _WORDS: Mapping[str, Sequence[str]] = {
     ),
     "table": (
         "name", "question", "running", "spend", "every", "hide_below", "round_to", "windows", "target",
-        "periods_per_person", "gap", "keys", "monotone",
+        "periods_per_person", "gap", "keys", "monotone", "band",
     ),
     "output": ("to", "formats", "licence"),
 }  # fmt: skip
 ENGINES = ("duckdb", "spark")
 DATE = "{date}"
 """The day of a file, in the path of a source."""
-NO_FILE = "There is no file for {day}: {place}. Put it there; a day on which nothing happened has a file without rows."
+NO_FILE = "There is no file for {day}: {place}. Put it there; if nothing happened on that day, write --empty {day}."
+ALL_PERIODS = "all periods"
 _SECTIONS = ("publication", "limits", "table", "revision", "output", "about")
 
 
@@ -79,6 +81,8 @@ class TableSpec:
     """The table that finds the groups of a running total, where nobody can list them."""
     monotone: bool = False
     """Whether a count that runs on is shown once more as numbers that never fall."""
+    band: bool = False
+    """Whether a table that is asked anew has intervals that hold in all periods at once, too."""
 
     def as_drawn(self, record: Mapping[str, Any]) -> TableSpec:
         """Return what `to_json` wrote of a running total, shown as this one is."""
@@ -257,6 +261,7 @@ def load_file(path: str | Path) -> PublicationFile:
 
 def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
     """Read a publication from what its TOML file holds; paths are taken from `home`."""
+    require_time(record)
     known("A publication file", record, _SECTIONS)
     about = dict(record.get("publication", {}))
     known("[publication]", about, _WORDS["publication"])
@@ -298,6 +303,7 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
     _check_lateness(found)
     _check_memory(found)
     _check_keys(found)
+    _check_bands(found)
     return found
 
 
@@ -350,6 +356,7 @@ def _table(given: Mapping[str, Any], period: str) -> TableSpec:
         None if "round_to" not in given else read_positive(given["round_to"], "round_to"),
         windows, None if target == "running" else read_positive(target, "target"), rule,
         None if "keys" not in given else str(given["keys"]), _monotone(given, name),
+        _band(given, name),
     )  # fmt: skip
 
 
@@ -360,6 +367,15 @@ def _monotone(given: Mapping[str, Any], name: str) -> bool:
     if said and "running" not in given:
         raise ParameterError(f"monotone is for counts that run on; leave it out of the table {name!r}.")
     return said
+
+
+def _band(given: Mapping[str, Any], name: str) -> bool:
+    if "band" in given and ("running" in given or given["band"] != ALL_PERIODS):
+        raise ParameterError(
+            f"band of {name!r} is {ALL_PERIODS!r}, and only of a table that is asked anew (a total that runs on has "
+            f"its band already); write band = {ALL_PERIODS!r}, or leave it out."
+        )
+    return "band" in given
 
 
 def _rule(given: Mapping[str, Any], name: str) -> CountingRule | None:
@@ -405,6 +421,16 @@ def _check_lateness(file: PublicationFile) -> None:
             f"Rows arrive up to {file.lateness} days late, and a {file.period} is read {file.wait} days after its end; "
             f"write wait = '{file.lateness} days'."
         )
+
+
+def _check_bands(file: PublicationFile) -> None:
+    """Refuse a band over all periods where nobody knows how many there are."""
+    for table in file.tables:
+        if table.band and file.last is None:
+            raise ParameterError(
+                f"The band of {table.name!r} holds for all periods at once, so it must be known how many there are; "
+                "write last = '2026-12-31', or leave band out."
+            )
 
 
 def _check_keys(file: PublicationFile) -> None:

@@ -11,7 +11,7 @@ from sfumato.publish.begun import Begun
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile
 from sfumato.publish.horizons import current
-from sfumato.publish.layout import TABLE_FORMATS, last_period
+from sfumato.publish.layout import TABLE_FORMATS
 from sfumato.publish.reading import shown
 from sfumato.publish.states import Seen
 
@@ -63,3 +63,27 @@ def require_kept(file: PublicationFile, book: Ledger, totals: Iterable[Begun]) -
         table = None if begun.stopped else current(begun.file, begun.spec, book)
         if table is not None and (table.number or table.done(book)) and not place.is_dir():
             raise Unfinished(NOT_MOUNTED.format(place=place, name=table.id.removeprefix(f"pub/{file.name}/")))
+
+
+def last_period(place: Path) -> str | None:
+    """Return the last period in the file of a total, whose rows go by period; None where it has no row, or no file.
+
+    Of a file that cannot be read nothing is known, and its name stands for the period: `verify` finds it damaged.
+    """
+    if not place.exists():
+        return None
+    if place.suffix == ".csv":
+        with place.open("rb") as lines:
+            next(lines, None)
+            last = b""
+            for line in lines:
+                last = line
+        return last.partition(b",")[0].decode(errors="replace").strip() or None
+    from pyarrow import ArrowException, parquet
+
+    try:
+        with parquet.ParquetFile(place) as held:
+            groups = [number for number in range(held.num_row_groups) if held.metadata.row_group(number).num_rows]
+            return str(held.read_row_group(groups[-1], ["period"])["period"][-1]) if groups else None
+    except (ArrowException, OSError, KeyError):
+        return place.name

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from sfumato.ledger import Ledger
+from sfumato.publish.begun import Begun
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.found import Cell
@@ -46,3 +47,13 @@ def current(
         if len(table.done(book)) < len(table.periods):
             return table
         number += 1
+
+
+def sweep(book: Ledger, totals: Iterable[Begun]) -> None:
+    """Erase keys of totals that a kill left behind; called where no other runner is about to seal."""
+    for begun in totals:
+        if not begun.known:
+            continue
+        table = current(begun.file, begun.spec, book)
+        for number in range(table.number + 1 if table is not None else 1):
+            RunningTable(begun.file, begun.spec, number).sweep(book)

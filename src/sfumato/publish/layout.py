@@ -23,10 +23,12 @@ from sfumato.ask.asked import PLAIN
 from sfumato.durable import make_directory, write_durably
 from sfumato.errors import ParameterError
 from sfumato.noise import Noise
+from sfumato.publish.bands import band_said, looks, with_band
 from sfumato.publish.begun import Begun
 from sfumato.publish.calendar import Slot
 from sfumato.publish.counted import counted
 from sfumato.publish.digests import Digests
+from sfumato.publish.empties import empties_said, gaps_said
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.metadata import (
@@ -63,6 +65,10 @@ class Layout:
     """Running totals by table, as they were begun."""
     said_before: tuple[str, ...] = ()
     """The promise in the words of earlier versions, which stand in files that were published then."""
+    empty: tuple[str, ...] = ()
+    """Days without a file that were declared to be without rows."""
+    dead: tuple[str, ...] = ()
+    """Periods that were paid for and have no answer."""
 
     @property
     def home(self) -> Path:
@@ -215,7 +221,8 @@ class Layout:
         found: dict[str, bytes] = {}
         specs = {spec.name: spec for spec in self.file.listed(slot)}
         for name, answer in answers.items():
-            shown = published_frame(answer, specs[name])
+            spec = specs[name]
+            shown = published_frame(answer, spec, looks(self.file, spec) if spec.band else None)
             for kind, content in _written(shown, self._tables(), marked=marked).items():
                 found[f"{slot.path}/{name}.{kind}"] = content
         if answers and "json" in self.file.formats:
@@ -241,7 +248,7 @@ class Layout:
         for spec in self.file.running():
             if spec.name not in self.running:
                 continue  # it cannot be worked out again: its files stay as they were published
-            shown = series_frame(self.running[spec.name], spec, self.keys_of(spec))
+            shown = series_frame(self.running[spec.name], spec, self.keys_of(spec), across=marked)
             for kind, content in _written(shown, self._tables(), marked=marked).items():
                 found[f"{spec.name}.{kind}"] = content
         return found
@@ -274,9 +281,10 @@ class Layout:
         return {copy: content for copy, content in found.items() if content is not None}
 
     def _about(self, kept: Mapping[str, Resource]) -> dict[str, bytes]:
-        listed = self._listed(kept)
+        listed, facts = self._listed(kept), (empties_said(self.empty), gaps_said(self.dead))
+        bands = [f"{one.name}: {band_said(self.file, one)}" for one in self.file.tables if one.band]
         found = {
-            "datapackage.json": _json(data_package(self.file, self.promise, listed, self.note)),
+            "datapackage.json": _json(data_package(self.file, self.promise, listed, self.note, [*facts, *bands])),
             "registry.yaml": registry_record(self.file, self.promise).encode(),
         }
         for spec in self.file.tables:
@@ -284,38 +292,20 @@ class Layout:
             own = [one for one in listed if PurePosixPath(one["path"]).name == f"{spec.name}.csv"]
             own = [one for one in own if "/revision=" not in one["path"]] or own
             if own:
-                found[f"{spec.name}.csv-metadata.json"] = _json(csv_metadata(spec, own[-1]))
+                found[f"{spec.name}.csv-metadata.json"] = _json(csv_metadata(spec, own[-1], band_said(self.file, spec)))
         if "html" in self.file.formats:
             newest = {(slot.unit, slot.revision): (slot, answers) for slot, answers in self.released.items()}
             shown = [(slot, answers()) for slot, answers in newest.values()]
             found["index.html"] = page(
-                self.file, self.promise, shown, self.running, note=self.note, begun=self.begun.values()
+                self.file,
+                self.promise,
+                shown,
+                self.running,
+                note=self.note,
+                begun=self.begun.values(),
+                facts=facts,
             ).encode()
         return found
-
-
-def last_period(place: Path) -> str | None:
-    """Return the last period in the file of a total, whose rows go by period; None where it has no row, or no file.
-
-    Of a file that cannot be read nothing is known, and its name stands for the period: `verify` finds it damaged.
-    """
-    if not place.exists():
-        return None
-    if place.suffix == ".csv":
-        with place.open("rb") as lines:
-            next(lines, None)
-            last = b""
-            for line in lines:
-                last = line
-        return last.partition(b",")[0].decode(errors="replace").strip() or None
-    from pyarrow import ArrowException, parquet
-
-    try:
-        with parquet.ParquetFile(place) as held:
-            groups = [number for number in range(held.num_row_groups) if held.metadata.row_group(number).num_rows]
-            return str(held.read_row_group(groups[-1], ["period"])["period"][-1]) if groups else None
-    except (ArrowException, OSError, KeyError):
-        return place.name
 
 
 def table_of(answer: Answer) -> Frame:
@@ -338,16 +328,16 @@ def table_of(answer: Answer) -> Frame:
     return answer.frame
 
 
-def published_frame(answer: Answer, spec: TableSpec) -> Frame:
-    """Return a table as it is published, its columns named for programs."""
-    frame = shown_frame(answer, spec)
+def published_frame(answer: Answer, spec: TableSpec, times: int | None = None) -> Frame:
+    """Return a table as it is published, its columns named for programs; `times` as for `with_band`."""
+    frame = shown_frame(answer, spec, times)
     if _made_up_rows(answer, frame):
         return frame
     unknown: Any = {_column(name): marks for name, marks in frame.unknown.items()}
     return Frame(frame.keys, {_column(name): cells for name, cells in frame.columns.items()}, unknown=unknown)
 
 
-def shown_frame(answer: Answer, spec: TableSpec) -> Frame:
+def shown_frame(answer: Answer, spec: TableSpec, times: int | None = None) -> Frame:
     """Return a table as people read it: values with their intervals, small ones left out and rounded if asked for.
 
     Both are functions of what was released, for readability and not for privacy.
@@ -355,6 +345,8 @@ def shown_frame(answer: Answer, spec: TableSpec) -> Frame:
     frame = table_of(answer)
     if _made_up_rows(answer, frame):
         return frame
+    if times is not None:
+        frame = with_band(frame, answer, times)
     columns = {name: list(cells) for name, cells in frame.columns.items()}
     values = [name for name in columns if name not in frame.keys]
     marks: dict[str, list[bool | None]] = {
@@ -383,7 +375,8 @@ def _made_up_rows(answer: Answer, frame: Frame) -> bool:
 
 def _column(name: str) -> str:
     """Return the name of a column for programs: x, x_low and x_high."""
-    return f"value_{name}" if name in ("low", "high") else name.replace(", ", "_").replace(" ", "_")
+    name = f"value, {name}" if name in ("low", "high", "all low", "all high") else name
+    return name.replace(", ", "_").replace(" ", "_")
 
 
 def _rounded(cell: Any, step: int, name: str) -> Any:
@@ -397,13 +390,16 @@ def _rounded(cell: Any, step: int, name: str) -> Any:
     return int((cell + step / 2) // step) * step
 
 
-def series_frame(series: Series | MeanSeries, spec: TableSpec, keys: tuple[str, ...]) -> Frame:
-    """Return a running total as a table: a row for each period and group, with both bands, and its windows."""
+def series_frame(series: Series | MeanSeries, spec: TableSpec, keys: tuple[str, ...], *, across: bool = True) -> Frame:
+    """Return a running total as a table: a row for each period and group, with both bands, and its windows.
+
+    Without `across` it has no windows where it has several horizons, as earlier versions wrote it.
+    """
     columns: dict[str, list[Any]] = {name: [] for name in ("period", *keys)}
     mean, places = isinstance(series, MeanSeries), PLACES if series.places is None else series.places
     shapes = {"mean" if mean else "total": series.totals()}
     marks = {"mean": series.unknown()} if isinstance(series, MeanSeries) else {}
-    if len(series.segments) == 1:
+    if across or len(series.segments) == 1:
         shapes |= {f"{'mean_' if mean else ''}last_{width}": series.window(width) for width in spec.windows}
         if isinstance(series, MeanSeries):
             marks |= {f"mean_last_{width}": series.unknown(width) for width in spec.windows}

@@ -47,26 +47,28 @@ def hash_of(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def data_package(file: PublicationFile, promise: tuple[str, ...], resources: Sequence[Resource], note: str) -> Any:
+def data_package(
+    file: PublicationFile, promise: tuple[str, ...], resources: Sequence[Resource], note: str, facts: Sequence[str] = ()
+) -> Any:
     """Return a data package: every file with its hash, its size and, of CSV, its columns."""
     found = {
         "name": file.name,
         "title": file.about.get("deployment_name", file.name),
-        "description": " ".join(filter(None, (note, *promise))),
+        "description": " ".join(filter(None, (note, *promise, *facts))),
         "version": file.edition,
         "resources": list(resources),
     }
     return {**found, "licenses": [{"name": file.licence}]} if file.licence else found
 
 
-def csv_metadata(spec: TableSpec, resource: Resource) -> Any:
-    """Return what the columns of a table hold, as CSV on the Web says it."""
+def csv_metadata(spec: TableSpec, resource: Resource, band: str = "") -> Any:
+    """Return what the columns of a table hold, as CSV on the Web says it; `band` says what 'all' is."""
     fields = resource["schema"]["fields"]
     marked = any(one["name"].endswith("_known") for one in fields)
     return {
         "@context": "http://www.w3.org/ns/csvw",
         "dc:title": spec.name,
-        "dc:description": _ends(spec) + (f" {UNKNOWN}" if marked else ""),
+        "dc:description": " ".join(filter(None, (_ends(spec), band, UNKNOWN if marked else ""))),
         "null": "",
         "tableSchema": {"columns": [{"name": one["name"], "datatype": one["type"]} for one in fields]},
     }

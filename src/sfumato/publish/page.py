@@ -7,6 +7,7 @@ from dataclasses import replace
 from html import escape
 
 from sfumato.answer import Answer, Frame
+from sfumato.publish.bands import band_said
 from sfumato.publish.begun import Begun
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile, TableSpec
@@ -51,12 +52,13 @@ def page(
     *,
     note: str = "",
     begun: Collection[Begun] = (),
+    facts: Sequence[str] = (),
 ) -> str:
     """Return the whole page as one HTML text that loads nothing from anywhere."""
     from sfumato.publish.layout import shown_frame
 
     specs, totals = {spec.name: spec for spec in file.tables}, {one.spec.name: one for one in begun}
-    sections = [html("What is promised", [_Text(note, *promise, _late(file))])]
+    sections = [html("What is promised", [_Text(note, *promise, _late(file), *facts)])]
     for name, total in totals.items():
         drawn = _drawn(running[name]) if name in running else []
         said = [_Text(total.stopped)] if total.stopped else []
@@ -65,7 +67,8 @@ def page(
         for name, answer in answers.items():
             shown = shown_frame(answer, specs[name])
             rows, more = _table(shown, specs[name])
-            below = _Text(more, *_readability(specs[name], shown))
+            wider = band_said(file, specs[name])
+            below = _Text(more, *_readability(specs[name], shown), wider and f"{wider} The files have them.")
             sections.append(html(f"{name}, {slot.name}{_look(slot)}", [rows, below]))
     links = [f"latest/{spec.name}.csv" for spec in file.anew()] + [f"{spec.name}.csv" for spec in file.running()]
     listed = [link for link in links if "csv" in file.formats] + ["datapackage.json", "registry.yaml"]

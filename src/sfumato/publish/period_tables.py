@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from sfumato.ask.asked import Asked
 from sfumato.curator.typed import read_question
 from sfumato.ledger import Ledger
+from sfumato.ledger.running import Work
 from sfumato.privacy import ADD_REMOVE, Approximate, Cost, Loss, Pure
+from sfumato.publish.bands import require_banded
 from sfumato.publish.file import PublicationFile, TableSpec
+from sfumato.table.data import Table
 from sfumato.table.gauge import Basis
 
 
@@ -38,6 +42,8 @@ class PeriodTables:
             rank_errors=book.rank_errors,
         )
         questions = tuple(read_question(one.phrase, schema).canonical(schema) for one in tables)
+        for question, one in zip(questions, tables, strict=True):
+            require_banded(one, question.kind)
         prepared = tuple(
             question.prepare(basis, one.spend[one.every]) for question, one in zip(questions, tables, strict=True)
         )
@@ -66,3 +72,13 @@ class PeriodTables:
                 if one.spend[unit].unit != "person":
                     found[one.name] = str(prepared.loss().person)
         return found
+
+
+def work_when_wanted(asked: Asked, rows: Callable[[], AbstractContextManager[Table]]) -> Work:
+    """Return the draw of a request that was begun, whose rows are opened only if nothing was frozen."""
+
+    def read() -> bytes:
+        with rows() as table:
+            return asked.work(table).read()
+
+    return Work(read, asked.draw)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +19,37 @@ from sfumato.errors import LedgerError, ParameterError, SfumatoError
 from sfumato.ledger import Ledger
 from sfumato.ledger.slots import SlotCharge
 from sfumato.privacy import ADD_REMOVE, Loss
-from sfumato.publish.begun import Begun, begun_of, gone
-from sfumato.publish.calendar import Slot, unit_of
+from sfumato.publish.begun import Begun, begun_of
+from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import charges_of
 from sfumato.publish.digests import Digests
+from sfumato.publish.empties import declare_empty, empty_days
 from sfumato.publish.file import PublicationFile, TableSpec, load_file, read_record
 from sfumato.publish.foreseen import made_up, plan_of, rehearsed
 from sfumato.publish.guards import require_kept, require_own, require_unpublished
-from sfumato.publish.horizons import current, running_series
+from sfumato.publish.horizons import current, running_series, sweep
 from sfumato.publish.layout import Layout
 from sfumato.publish.means import MeanSeries
-from sfumato.publish.period_tables import PeriodTables
+from sfumato.publish.period_tables import PeriodTables, work_when_wanted
 from sfumato.publish.planned import PublicationPlan
 from sfumato.publish.reading import read_day
 from sfumato.publish.series import Series
-from sfumato.publish.sources import Lend, Rows, gathered, lent, source_of
-from sfumato.publish.states import OTHER_BEGUN, Period, Seen, State, Verified, following, newest, seen_of
+from sfumato.publish.sources import Absent, Lend, Rows, gathered, lent, source_of
+from sfumato.publish.states import (
+    OTHER_BEGUN,
+    UNFINISHED,
+    Period,
+    Seen,
+    State,
+    Verified,
+    all_slots,
+    following,
+    last_day,
+    left_of,
+    newest,
+    require_dead,
+    seen_of,
+)
 from sfumato.publish.total import RunningTable
 from sfumato.publish.words import in_short, promise
 from sfumato.publish.zones import disagreements, starts_of
@@ -43,8 +58,6 @@ from sfumato.table.resources import Resources
 
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 """Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
-UNFINISHED = ("reserved", "started")
-"""How a request stands that was paid for and has no answer."""
 
 
 class Publication:
@@ -106,16 +119,12 @@ class Publication:
             self.file.budget, self.file.period, single, self.file.reach if planned else None, earlier=earlier
         )
 
-    @cached_property
-    def _units(self) -> list[str]:
-        return [unit for unit, _ in self.file.budget.units]
-
     def plan(self) -> PublicationPlan:
         """Say what is promised, what every table costs and how far off it will be, and when a limit will refuse."""
         return plan_of(self.file, self._tables, tuple(self.words(planned=True)))
 
     def _charges(self, slot: Slot, losses: Sequence[Loss]) -> list[SlotCharge]:
-        return charges_of(self._units, slot, losses)
+        return charges_of([unit for unit, _ in self.file.budget.units], slot, losses)
 
     # What is run
 
@@ -140,19 +149,28 @@ class Publication:
                 made._write(book, note="Made up: random rows of the schema, nobody's data.")
         return target
 
-    def run(self, period: str | None = None, today: date | None = None, *, again: bool = False) -> list[Period]:
+    def run(
+        self,
+        period: str | None = None,
+        today: date | None = None,
+        *,
+        again: bool = False,
+        empty: Sequence[str | date] = (),
+    ) -> list[Period]:
         """Release every period that is due and not done, the oldest first, and write all files; return what was done.
 
         `period` names a single one. What was cut short is completed; what is done is not done again. With `again` its
-        tables, which are dead, are asked and charged anew, beside what was spent on them before.
+        tables, which are dead, are asked and charged anew, beside what was spent on them before. `empty` declares days
+        of which there is no file to be without rows, for good.
         """
         with self._alone(), self._ledger() as book:
-            self._sweep(book)
+            sweep(book, self._begun(book))
+            declare_empty(self.file, book, empty, handed=self._rows is not None)
             wanted = [slot for slot in self._due(today) if period in (None, slot.issue)]
             if period is not None and not wanted:
                 raise ParameterError(f"{period!r} is no period that is due; see sfumato publish status.")
             if again:
-                return [self._anew(book, slot) for slot in self._dead(book, wanted, period)]
+                return [self._anew(book, slot) for slot in require_dead(self.file, book, wanted, period)]
             seen = seen_of(self.file, book)
             if period is not None and self._state(book, seen, wanted[0]) == "begun under another edition":
                 raise LedgerError(OTHER_BEGUN.format(name=period))
@@ -174,29 +192,25 @@ class Publication:
         seen = seen_of(self.file, book)
         return [self._period(book, seen, slot) for slot in due]
 
-    def _dead(self, book: Ledger, wanted: Sequence[Slot], period: str | None) -> Sequence[Slot]:
-        """Return the period that may be charged anew; one that is not dead is refused."""
-        entries = [newest(book.entry, self._id(slot.issue))[1] for slot in wanted]
-        if period is None or any(entry is None or entry.state != "dead" for entry in entries):
-            raise ParameterError("Only a period whose tables are dead is charged anew; see sfumato publish status.")
-        return wanted
-
     def _anew(self, book: Ledger, slot: Slot) -> Period:
         require_unpublished(self.file, slot)
-        listed, source = self.file.listed(slot), self._source(slot)
+        listed, source = self.file.listed(slot), self._source(book, slot)
         self._begins(book, slot)
         with lent(partial(self._open, source, slot)) as lend:
             self._release(book, slot, listed, lend, again=True)
         self._write(book)
         return self._period(book, seen_of(self.file, book), slot)
 
-    def backfill(self, first: str, last: str, today: date | None = None) -> list[Period]:
-        """Release the periods that are due between two days; running totals go on in their order."""
+    def backfill(
+        self, first: str, last: str, today: date | None = None, *, empty: Sequence[str | date] = ()
+    ) -> list[Period]:
+        """Release the periods that are due between two days; running totals go on in their order; `empty` as in run."""
         start, end = read_day(first, "from"), read_day(last, "to")
         if end < start:
             raise ParameterError(f"to = {end} is before from = {start}; write the earlier day first.")
         with self._alone(), self._ledger() as book:
-            self._sweep(book)
+            sweep(book, self._begun(book))
+            declare_empty(self.file, book, empty, handed=self._rows is not None)
             wanted = [slot for slot in self._due(today) if start <= slot.first and slot.last <= end]
             return self._complete(book, seen_of(self.file, book), wanted)
 
@@ -208,6 +222,9 @@ class Publication:
                 state = "was begun" if entry is None else "waits to be finished"
                 raise ParameterError(f"{period!r} is no period that {state}; see sfumato publish status.")
             book.fail(request)
+            with suppress(SfumatoError):  # a run says what keeps files from being written
+                require_own(self.file, seen_of(self.file, book))
+                self._write(book)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -219,14 +236,6 @@ class Publication:
             yield
         finally:
             held.close()
-
-    def _sweep(self, book: Ledger) -> None:
-        for begun in self._begun(book):
-            if not begun.known:
-                continue
-            table = current(begun.file, begun.spec, book)
-            for number in range(table.number + 1 if table is not None else 1):
-                RunningTable(begun.file, begun.spec, number).sweep(book)
 
     def _begun(self, book: Ledger) -> list[Begun]:
         """Return the running totals of the file, each as it was begun."""
@@ -251,22 +260,36 @@ class Publication:
         return f"{first}/{slot.revision}/{rules[slot.revision]}" if slot.revision else first
 
     def _run_slot(self, book: Ledger, slot: Slot) -> None:
-        listed = self.file.listed(slot)
-        source = self._source(slot)  # a missing file is said before anything is reserved
         self._begins(book, slot)
-        with lent(partial(self._open, source, slot)) as lend:
-            if listed:
-                self._release(book, slot, listed, lend)
-            if slot.unit != self.file.period or slot.revision:
-                return
-            for begun in self._begun(book):
-                if not begun.stopped:
-                    # Lists of people leave rows out of what they read, so they read by themselves.
-                    alone = begun.spec.rule is not None
-                    self._step(book, begun.spec, slot, partial(self._open, source, slot) if alone else lend)
+        try:
+            opens: Lend = partial(self._open, self._source(book, slot), slot)
+        except ParameterError as lacking:  # said before anything is reserved; what was frozen needs no file
+            if newest(book.entry, self._id(slot.issue))[1] is None and not self._steps(book, slot):
+                raise
+            absent = Absent(lacking)
+            with absent.told():
+                self._draw_slot(book, slot, absent.open, there=False)
+            return
+        self._draw_slot(book, slot, opens)
 
-    def _source(self, slot: Slot) -> Any:
-        return source_of(self.file, slot, self._rows)
+    def _draw_slot(self, book: Ledger, slot: Slot, opens: Lend, *, there: bool = True) -> None:
+        listed = self.file.listed(slot)
+        with lent(opens) as lend:
+            if listed:
+                self._release(book, slot, listed, lend, there=there)
+            for begun in self._steps(book, slot, new=True):
+                # Lists of people leave rows out of what they read, so they read by themselves.
+                self._step(book, begun.spec, slot, lend if begun.spec.rule is None else opens)
+
+    def _steps(self, book: Ledger, slot: Slot, *, new: bool = False) -> list[Begun]:
+        """Return the totals that take a step with a period; only those that were begun, or new ones too."""
+        if slot.unit != self.file.period or slot.revision:
+            return []
+        going = [one for one in self._begun(book) if not one.stopped]
+        return [one for one in going if new or book.entry(RunningTable(one.file, one.spec).id) is not None]
+
+    def _source(self, book: Ledger, slot: Slot) -> Any:
+        return source_of(self.file, slot, self._rows, partial(empty_days, self.file, book))
 
     def _begins(self, book: Ledger, slot: Slot) -> None:
         """Look up when the days of a period begin, where there is a zone."""
@@ -283,7 +306,7 @@ class Publication:
             coming = table.periods[len(table.done(book))]
             if coming.first >= min(self.file.since, slot.first):
                 break
-            place = self._source(coming)
+            place = self._source(book, coming)
             self._begins(book, coming)
             table.step(book, coming, partial(self._open, place, coming))
         if table is not None and slot.name in {one.name for one in table.periods}:
@@ -295,7 +318,14 @@ class Publication:
         return () if answer is None else answer.released.cells
 
     def _release(
-        self, book: Ledger, slot: Slot, listed: Sequence[TableSpec], rows: Lend, *, again: bool = False
+        self,
+        book: Ledger,
+        slot: Slot,
+        listed: Sequence[TableSpec],
+        rows: Lend,
+        *,
+        again: bool = False,
+        there: bool = True,
     ) -> None:
         request, entry = newest(book.entry, self._id(slot.issue))
         if again:
@@ -308,15 +338,13 @@ class Publication:
         if any(question.kind not in TABLES for question in asked.questions):
             rehearsed(self.file, self._tables, book)
         losses, snapshot = self._tables.losses(asked, listed), self._snapshot(slot)
-        with rows() as table:
-            self._check(asked, table)
-            book.run_sealed(
-                request,
-                asked.event(snapshot),
-                losses,
-                asked.work(table),
-                slots=self._charges(slot, losses),
-            )
+        if entry is None or there:
+            with rows() as table:
+                self._check(asked, table)
+                work = asked.work(table)
+        else:
+            work = work_when_wanted(asked, rows)
+        book.run_sealed(request, asked.event(snapshot), losses, work, slots=self._charges(slot, losses))
 
     def _check(self, asked: Asked, table: Table) -> None:
         """Refuse what the engine could not read, for nothing; once for all periods with columns of the same types."""
@@ -360,19 +388,6 @@ class Publication:
         said = OTHER_BEGUN.format(name=slot.issue) if state == "begun under another edition" else ""
         return Period(slot.unit, slot.issue, state, said)
 
-    def _left(self, book: Ledger, seen: Seen, due: Sequence[Slot]) -> list[Period]:
-        """Return what was paid for and is not finished, and which this file does not reach."""
-        own, here = self._id(""), {slot.issue for slot in due}
-        found: list[Period] = []
-        for entry in seen.entries.values():
-            name = entry.id.removeprefix(own).partition("~")[0]
-            if entry.id.startswith(own) and entry.state in UNFINISHED and name[:4].isdecimal() and name not in here:
-                found.append(Period(unit_of(name), name, "begun under another edition", OTHER_BEGUN.format(name=name)))
-        totals = {f"running/{one.spec.name}": one for one in self._begun(book) if one.stopped and not one.ended}
-        found += [Period("total", name, "other edition", one.stopped) for name, one in totals.items()]
-        left = gone(self.file, book).items()
-        return found + [Period("total", f"running/{name}", "other edition", said) for name, said in left]
-
     def status(self, today: date | None = None) -> list[Period]:
         """Return how every period stands that is due, and the next one that is not; keys left over are erased.
 
@@ -383,10 +398,10 @@ class Publication:
             held = lock(self.file.private / "runner.lock", wait=False)
             if held is not None:  # otherwise whoever holds it sweeps
                 with held:
-                    self._sweep(book)
+                    sweep(book, self._begun(book))
             seen = seen_of(self.file, book)
             due = self._due(now)
-            found = [self._period(book, seen, slot) for slot in due] + self._left(book, seen, due)
+            found = [self._period(book, seen, slot) for slot in due] + left_of(self.file, book, seen, due)
         for unit in self.file.units():
             coming = self.file.slots(unit, now + timedelta(days=800))
             later = [slot for slot in coming if slot.last + timedelta(days=self.file.wait) >= now]
@@ -399,27 +414,10 @@ class Publication:
             return self._answers(book, self._slot(book, period))
 
     def _slot(self, book: Ledger, period: str) -> Slot:
-        last = self._reached(book)
-        for slot in self._every(last):
+        for slot in all_slots(self.file, last_day(self.file, book, self._today())):
             if slot.issue == period:
                 return slot
         raise ParameterError(f"{period!r} is no period of {self.file.name!r}; write for example '2026-01-31'.")
-
-    def _every(self, last: date) -> list[Slot]:
-        """Return all periods up to a day, and after them all second looks at them."""
-        found = [slot for unit in self.file.units() for slot in self.file.slots(unit, last)]
-        return found + [one.revised(rule.name) for rule in self.file.revisions for one in found]
-
-    def _reached(self, book: Ledger) -> date:
-        """Return the last day of which anything can be shown; a clock set back takes nothing out of the files."""
-        if self.file.last is not None:
-            return self.file.last
-        own = self._id("")
-        names = {entry.id.removeprefix(own) for entry in book.history() if entry.id.startswith(own)}
-        years = [int(name[:4]) for name in names if name[:4].isdecimal()]
-        until = date(max(years, default=1) + 1, 1, 7)  # the last week of a year may end in the next
-        slots = [slot for unit in self.file.units() for slot in self.file.slots(unit, until)]
-        return max([self._today(), *(slot.last for slot in slots if slot.name in names)])
 
     def _answers(self, book: Ledger, slot: Slot) -> dict[str, Answer]:
         listed, (request, entry) = self.file.listed(slot), newest(book.entry, self._id(slot.issue))
@@ -447,11 +445,12 @@ class Publication:
         return ", ".join(one.name for one in self.file.running()) or "none"
 
     def _layout(self, book: Ledger, note: str = "") -> Layout:
-        done = {entry.id.partition("~")[0] for entry in book.history() if entry.state == "committed"}
-        last = self._reached(book)
-        released = {
-            slot: partial(self._answers, book, slot) for slot in self._every(last) if self._id(slot.issue) in done
-        }
+        done, dead = (
+            {entry.id.partition("~")[0] for entry in book.history() if entry.state == state}
+            for state in ("committed", "dead")
+        )
+        slots = all_slots(self.file, last_day(self.file, book, self._today()))
+        released = {slot: partial(self._answers, book, slot) for slot in slots if self._id(slot.issue) in done}
         begun = {one.spec.name: one for one in self._begun(book)}
         running = {
             name: running_series(one.file, one.spec, book, in_short(self.file.budget))
@@ -460,7 +459,10 @@ class Publication:
         }
         digests = Digests(book, self.file.name)
         words, before = tuple(self.words()), tuple(self.words(earlier=True))
-        return Layout(self.file, words, released, running, note, digests, begun, before)
+        gaps = tuple(slot.issue for slot in slots if self._id(slot.issue) in dead - done)
+        return Layout(
+            self.file, words, released, running, note, digests, begun, before, empty_days(self.file, book), gaps
+        )
 
     def _write(self, book: Ledger, note: str = "") -> None:
         self._layout(book, note).write()
@@ -479,7 +481,7 @@ class Publication:
                 files = 0
             seen, due = seen_of(self.file, book), self._due(None)
             periods = [self._period(book, seen, slot) for slot in due]
-            found_left, zones = periods + self._left(book, seen, due), disagreements(book, self.file.name)
+            found_left, zones = periods + left_of(self.file, book, seen, due), disagreements(book, self.file.name)
         problems += [one.note for one in found_left if one.state == "begun under another edition"]
         notes = [one.note for one in found_left if one.note and one.state == "other edition"]
         notes += [f"{one.name} was begun; sfumato publish run completes it." for one in periods if one.state == "begun"]
@@ -489,7 +491,7 @@ class Publication:
 class _MadeUp(Publication):
     """The same publication on random rows of its schema."""
 
-    def _source(self, slot: Slot) -> Any:
+    def _source(self, book: Ledger, slot: Slot) -> Any:
         return ""
 
     @contextmanager

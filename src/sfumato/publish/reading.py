@@ -22,6 +22,23 @@ def known(where: str, given: Mapping[str, Any], words: Sequence[str]) -> None:
             raise ParameterError(f"{where} has no {name!r}; {nearest(name, words)}")
 
 
+def require_time(record: Mapping[str, Any]) -> None:
+    """Refuse units other than a person and a person in a period, with what to write in their place."""
+    if "unit" in record:
+        raise ParameterError(
+            "What is protected stands in [limits], and how many rows of a person count in the schema: leave "
+            f"[unit] out, write day = 'Concentrated(0.01)' in [limits], say (one of {', '.join(UNITS)}, person), and "
+            "rows_per_person = 10 in the schema."
+        )
+    for name in record.get("limits", {}):
+        if name not in (*UNITS, "person") and "did you mean" not in nearest(name, (*UNITS, "person")):
+            raise ParameterError(
+                f"[limits] protects a person, or a person for each {', '.join(UNITS[:-1])} or {UNITS[-1]}; for each "
+                f"{name} of a person there is no limit. A limit on the person holds over all of them; where a "
+                f"household or a device is to be protected whole, its column is the schema's person = {name!r}."
+            )
+
+
 def wanted(given: Mapping[str, Any], name: str, example: str) -> Any:
     """Return what must be there."""
     if name not in given:

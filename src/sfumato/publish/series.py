@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import ParameterError
@@ -99,8 +100,6 @@ class Series:
         """Return the totals of the last `width` periods, at each period; before there are so many, of all."""
         if not isinstance(width, int) or width < 1:
             raise ParameterError(f"A window is a whole number of periods from 1 on, not {width!r}; write 7, say.")
-        if len(self.segments) > 1:
-            raise ParameterError("Windows across two horizons are not built; take the difference by between().")
         return self._estimates(width, confidence)
 
     def monotone(self) -> NDArray[np.float64]:
@@ -143,12 +142,31 @@ class Series:
         return Estimates(np.array(values).reshape(len(values), len(self.keys)), np.array(half), np.array(band))
 
     def _row(self, place: int, window: int | None) -> list[Any]:
-        """Return for each horizon by what its releases are multiplied; zero for what came later."""
+        """Return for each horizon by what its releases are multiplied; zero for what came later.
+
+        A window that begins in an earlier horizon is the difference of two totals, and one inside of a horizon is
+        made of that horizon alone.
+        """
+        if window is not None and 0 <= place - window < self._start(place) - 1:
+            totals = (self._row(place, None), self._row(place - window, None))
+            return [one - other for one, other in zip(*totals, strict=True)]
+        inside = window is not None and place - window >= self._start(place) - 1
         found: list[Any] = []
         for segment in self.segments:
-            found.append(segment.row(None if place < 0 else min(place, segment.periods - 1), window))
+            last = None if place < 0 or (inside and place >= segment.periods) else min(place, segment.periods - 1)
+            found.append(segment.row(last, window if inside else None))
             place -= segment.periods
         return found
+
+    def _start(self, place: int) -> int:
+        """Return the first period of the horizon that holds a period."""
+        return max((start for start in self.starts if start <= place), default=0)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The places at which horizons begin."""
+        ends = accumulate(segment.periods for segment in self.segments)
+        return (0, *list(ends)[:-1])
 
     def _decoded(self, row: Sequence[Any]) -> NDArray[np.float64]:
         import numpy as np
@@ -206,7 +224,16 @@ def chart(series: Series, found: Estimates, key: int, window: int | None) -> Ser
     first, last = (_certain(float(value), 2 * float(widest)) for value in (values[0], values[-1]))
     title = f"{name}: {what} {span}, first {first}, last {last}, within {_outward(float(widest))} everywhere at once"
     ends = (found.low[:, key], found.high[:, key], found.all_low[:, key], found.all_high[:, key])
-    return SeriesChart(title, series.periods, tuple(values), tuple(map(tuple, ends)), series.promise, series.what)
+    begins = tuple(start for start in series.starts[1:] if start < len(series.periods))
+    title += _horizons(series, begins)
+    drawn = tuple(map(tuple, ends))
+    return SeriesChart(title, series.periods, tuple(values), drawn, series.promise, series.what, begins)
+
+
+def _horizons(series: Series, begins: Sequence[int]) -> str:
+    """Say where a horizon begins, for those who do not see the picture."""
+    named = ", ".join(series.periods[place] for place in begins)
+    return f"; a new horizon begins at {named}" if begins else ""
 
 
 def _certain(value: float, width: float) -> str:
@@ -240,6 +267,8 @@ class SeriesChart(Drawing):
     ends: tuple[tuple[float, ...], ...]
     promise: str
     what: str = "rows"
+    begins: tuple[int, ...] = ()
+    """Where a further horizon begins: its noise is drawn anew, and from there on bands are wider."""
 
     def figure(self) -> Any:
         """Return the matplotlib figure."""
@@ -251,6 +280,9 @@ class SeriesChart(Drawing):
         for low, high, shade, name in bands:
             chart.fill_between(places, low, high, color=MEASURE, alpha=shade, linewidth=0, label=name)
         chart.plot(places, self.values, color=MEASURE, linewidth=1.5, label="published")
+        for number, place in enumerate(self.begins):
+            said = None if number else "a new horizon begins"
+            chart.axvline(place - 0.5, color=INK, linewidth=0.8, linestyle=":", label=said)
         step = max(1, len(self.periods) // 6)
         chart.set_xticks(list(places)[::step], self.periods[::step], rotation=20)
         chart.set_xlabel(NEIGHBOURS, color=INK)

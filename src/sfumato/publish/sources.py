@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import glob
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, Unfinished
 from sfumato.publish.calendar import Slot
+from sfumato.publish.empties import no_rows
 from sfumato.publish.file import DATE, NO_FILE, PublicationFile
 from sfumato.table.data import Table
 
@@ -31,21 +32,57 @@ class FilesOfDays:
     paths: tuple[str, ...]
 
 
-def source_of(file: PublicationFile, slot: Slot, rows: Rows | None = None) -> Any:
-    """Return the rows of a slot; what is not there is a public fact, and said before anything is reserved."""
+class Absent:
+    """Rows that are not there, of a period that was begun: if they were frozen it is completed without them."""
+
+    def __init__(self, reason: ParameterError) -> None:
+        self.reason = reason
+        self.wanted = False
+
+    def open(self) -> AbstractContextManager[Table]:
+        """Raise what lacks."""
+        self.wanted = True
+        raise self.reason
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Say what lacks where a reading could not be made for want of it."""
+        try:
+            yield
+        except Unfinished:
+            if self.wanted:
+                raise self.reason from None
+            raise
+
+
+def source_of(
+    file: PublicationFile, slot: Slot, rows: Rows | None = None, empty: Callable[[], Collection[str]] = tuple
+) -> Any:
+    """Return the rows of a slot; what is not there is a public fact, and said before anything is reserved.
+
+    `empty` says which days were declared to be without rows, where they have no file.
+    """
     if rows is not None:
         return rows(slot.first, slot.last)
-    return spark_frame(file, slot) if file.engine == "spark" else files_of(file, slot)
-
-
-def files_of(file: PublicationFile, slot: Slot) -> str | FilesOfDays:
-    """Return the file of a slot, or those of its days."""
-    paths = file.paths_of(slot)
+    spark = file.engine == "spark"
     if DATE not in file.source:
-        return file.source
-    for place, path in enumerate(paths):
+        return spark_frame(file, slot, [file.source]) if spark else file.source
+    files = [(path, slot.first + timedelta(days=place)) for place, path in enumerate(file.paths_of(slot))]
+    # Where Spark reads, nobody looks for files here.
+    lacking = {day for path, day in files if spark or not Path(path).exists()}
+    out = lacking & set(map(date.fromisoformat, empty())) if lacking else set()
+    kept = [(path, day) for path, day in files if day not in out]
+    if not kept:
+        return no_rows(file)
+    return spark_frame(file, slot, [path for path, _ in kept]) if spark else files_of(file, kept)
+
+
+def files_of(file: PublicationFile, files: Sequence[tuple[str, date]]) -> str | FilesOfDays:
+    """Return the file of a slot, or those of its days."""
+    paths = [path for path, _ in files]
+    for path, day in files:
         if not Path(path).exists():
-            raise ParameterError(NO_FILE.format(day=slot.first + timedelta(days=place), place=path))
+            raise ParameterError(NO_FILE.format(day=day, place=path))
     folders = [Path(path).is_dir() for path in paths]
     if any(folders) and len(paths) > 1:
         # One pattern reads them all, and would pass over what is of the other kind, or is empty, in silence.
@@ -53,7 +90,7 @@ def files_of(file: PublicationFile, slot: Slot) -> str | FilesOfDays:
             if not folders[place]:
                 raise ParameterError(f"{path} is a file, and other days are folders; write all of them alike.")
             if not any(Path(path).rglob("*.parquet")):
-                raise ParameterError(NO_FILE.format(day=slot.first + timedelta(days=place), place=path))
+                raise ParameterError(NO_FILE.format(day=files[place][1], place=path))
     return paths[0] if len(paths) == 1 else FilesOfDays(file.source, tuple(paths))
 
 
@@ -93,7 +130,7 @@ def lent(opens: Lend) -> Iterator[Lend]:
         yield lend
 
 
-def spark_frame(file: PublicationFile, slot: Slot) -> Any:
+def spark_frame(file: PublicationFile, slot: Slot, paths: Sequence[str]) -> Any:
     """Return the Parquet files of a slot as a frame of the Spark that runs, or of one that is started."""
     try:
         from pyspark.errors import AnalysisException
@@ -102,7 +139,7 @@ def spark_frame(file: PublicationFile, slot: Slot) -> Any:
         raise ParameterError("engine = 'spark' needs pyspark; install sfumato[spark], or leave engine out.") from None
     reader = SparkSession.builder.getOrCreate().read
     try:
-        return reader.parquet(*file.paths_of(slot))
+        return reader.parquet(*paths)
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise ParameterError(

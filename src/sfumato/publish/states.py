@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal, NamedTuple
 
+from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
 from sfumato.ledger.history import Entry
-from sfumato.publish.begun import begun_of
+from sfumato.publish.begun import begun_of, gone
+from sfumato.publish.calendar import Slot, unit_of
 from sfumato.publish.file import PublicationFile
 from sfumato.publish.total import RunningTable
 
 State = Literal["not due", "due", "begun", "done", "dead", "other edition", "begun under another edition"]
+UNFINISHED = ("reserved", "started")
+"""How a request stands that was paid for and has no answer."""
 OTHER_BEGUN = (
     "{name} was begun under an earlier edition of the file: restore that file to finish it, or give it up with sfumato "
     "publish run --give-up {name}."
@@ -101,3 +106,44 @@ def seen_of(file: PublicationFile, book: Ledger) -> Seen:
                 break
         running.append((done, dead, bool(begun.stopped)))
     return Seen({entry.id: entry for entry in book.history()}, running)
+
+
+def require_dead(file: PublicationFile, book: Ledger, wanted: Sequence[Slot], period: str | None) -> Sequence[Slot]:
+    """Return the period that may be charged anew; one that is not dead is refused."""
+    entries = [newest(book.entry, f"pub/{file.name}/{slot.issue}")[1] for slot in wanted]
+    if period is None or any(entry is None or entry.state != "dead" for entry in entries):
+        raise ParameterError("Only a period whose tables are dead is charged anew; see sfumato publish status.")
+    return wanted
+
+
+def left_of(file: PublicationFile, book: Ledger, seen: Seen, due: Sequence[Slot]) -> list[Period]:
+    """Return what was paid for and is not finished, and which this file does not reach."""
+    own, here = f"pub/{file.name}/", {slot.issue for slot in due}
+    found: list[Period] = []
+    for entry in seen.entries.values():
+        name = entry.id.removeprefix(own).partition("~")[0]
+        if entry.id.startswith(own) and entry.state in UNFINISHED and name[:4].isdecimal() and name not in here:
+            found.append(Period(unit_of(name), name, "begun under another edition", OTHER_BEGUN.format(name=name)))
+    begun = [begun_of(file, spec, book) for spec in file.running()]
+    totals = {f"running/{one.spec.name}": one for one in begun if one.stopped and not one.ended}
+    found += [Period("total", name, "other edition", one.stopped) for name, one in totals.items()]
+    left = gone(file, book).items()
+    return found + [Period("total", f"running/{name}", "other edition", said) for name, said in left]
+
+
+def all_slots(file: PublicationFile, last: date) -> list[Slot]:
+    """Return all periods up to a day, and after them all second looks at them."""
+    found = [slot for unit in file.units() for slot in file.slots(unit, last)]
+    return found + [one.revised(rule.name) for rule in file.revisions for one in found]
+
+
+def last_day(file: PublicationFile, book: Ledger, today: date) -> date:
+    """Return the last day of which anything can be shown; a clock set back takes nothing out of the files."""
+    if file.last is not None:
+        return file.last
+    own = f"pub/{file.name}/"
+    names = {entry.id.removeprefix(own) for entry in book.history() if entry.id.startswith(own)}
+    years = [int(name[:4]) for name in names if name[:4].isdecimal()]
+    until = date(max(years, default=1) + 1, 1, 7)  # the last week of a year may end in the next
+    slots = [slot for unit in file.units() for slot in file.slots(unit, until)]
+    return max([today, *(slot.last for slot in slots if slot.name in names)])

@@ -73,7 +73,12 @@ def test_units_of_sum_and_count_may_differ_and_a_large_count_leaves_the_noise_of
     assert float(high - low) == pytest.approx(2 * 30 / 10**6, rel=0.05)
 
 
-def test_where_no_ratio_is_left_everything_is_possible() -> None:
+def test_where_no_ratio_is_left_it_is_an_end_and_as_far_from_there_as_noise_goes() -> None:
     law = DiscreteLaplace(2)
-    parts = NoisyPart("s", (5000,), law), NoisyPart("c", (100,), law)
-    assert ratio_between(*parts, 0, LEVEL, ENDS) == ENDS
+    count = NoisyPart("c", (100,), law)
+    for number, end in ((5000, 1), (-5000, -1)):
+        low, high = ratio_between(NoisyPart("s", (number,), law), count, 0, LEVEL, ENDS)
+        assert end in (low, high)
+        assert high - low == Fraction(_together(law, law, Fraction(1), Fraction(1), LEVEL), 100)
+    nobody = NoisyPart("c", (-3,), law)
+    assert ratio_between(NoisyPart("s", (5000,), law), nobody, 0, LEVEL, ENDS) == ENDS

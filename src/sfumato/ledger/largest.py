@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from sfumato.errors import SfumatoError
 from sfumato.exact import Extended
+from sfumato.exact.search import halved
 from sfumato.exact.written import typed
 from sfumato.ledger.request import Losses
 from sfumato.ledger.rules import Verdict
@@ -94,12 +95,10 @@ def _largest_part(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> Bound | No
     guess = _proportional(whole)
     if guess is not None:
         low, high = (guess, high) if fits(guess) else (low, guess)
-    for _ in range(STEPS):
-        middle = _short((low + high) / 2)
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return scaled(spend, low) if low else None
+    # What is asked, and what is returned, are numbers that can be typed.
+    found, _ = halved(low, high, lambda part: not fits(_short(part)), STEPS)
+    part = found if found == low else _short(found)
+    return scaled(spend, part) if part else None
 
 
 def _proportional(verdict: Verdict | None) -> Fraction | None:

@@ -39,7 +39,8 @@ def ratio_between(total: NoisyPart, count: NoisyPart, cell: int, confidence: Fra
     """Return the ratios of sum and count that the released numbers allow, among those from one end to the other.
 
     Whatever sum and count are, their ratio is left out with at most the rest of the probability, over both noises.
-    Where no ratio is left, the noise was a rare one, and all that is possible is returned.
+    Where no ratio is left, the noise was a rare one: it took the sum beyond what so many can have. Then it is the
+    end that is nearest, and as far from there as the noise usually goes.
 
     >>> from sfumato.noise import DiscreteLaplace
     >>> sums, counts = (NoisyPart(name, (number,), DiscreteLaplace(10)) for name, number in (("s", 300), ("c", 1000)))
@@ -58,7 +59,18 @@ def ratio_between(total: NoisyPart, count: NoisyPart, cell: int, confidence: Fra
 
     low = next((found[0] for found in map(allowed, segments) if found), None)
     high = next((found[1] for found in map(allowed, reversed(segments)) if found), None)
-    return ends if low is None or high is None else (low, high)
+    return _at_an_end(total, count, cell, confidence, ends) if low is None or high is None else (low, high)
+
+
+def _at_an_end(total: NoisyPart, count: NoisyPart, cell: int, confidence: Fraction, ends: Interval) -> Interval:
+    """Return the ratios near the end beyond which the released ratio lies; all of them if there may be nobody."""
+    number, whole = (part.released[cell] * part.unit for part in (total, count))
+    if whole <= 0:
+        return ends
+    low, high = ends
+    end = low if number < low * whole else high
+    *_, width = _widths(total, count, (end, end), confidence)
+    return max(low, end - width / whole), min(high, end + width / whole)
 
 
 def sum_width(total: NoisyPart, count: NoisyPart, times: Fraction, confidence: Fraction) -> Fraction:

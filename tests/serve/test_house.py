@@ -199,6 +199,8 @@ def test_connect_has_the_curators_methods_answers_and_errors(address):
         assert people.largest(sf.Count("age > 3"), Pure(0.1)) == Pure(0.1)
         assert people.rehearse(sf.Count("age > 3"), Pure(0.1)).value is not None
         assert people.guarantee() == Pure(4) and people.guarantee("age") == Pure(4)
+        with pytest.raises(ParameterError, match="limits no periods"):
+            people.guarantee(days=3)
         assert "ana: person" in people.remaining() and "Pure(4)" in str(people)
         model = people.synthesize(spend=Pure(0.4)).value
         assert model.sample(5).num_rows == 5

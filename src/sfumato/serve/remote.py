@@ -9,7 +9,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path, PurePosixPath
@@ -18,8 +18,6 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 from zipfile import ZipFile
-
-import numpy as np
 
 from sfumato.answer import Answer
 from sfumato.ask.expected import Expected
@@ -31,33 +29,26 @@ from sfumato.curator.words import speaking
 from sfumato.errors import AccuracyWarning, LedgerError, ParameterError, SfumatoError
 from sfumato.exact import Number
 from sfumato.ledger.verify import Verification
-from sfumato.model.base import Model, model_from_json
 from sfumato.noise import new_key
 from sfumato.privacy import EVERYTHING, Bound, Loss, bound_from_json
 from sfumato.privacy.bounds import require_bound
 from sfumato.questions import Question
-from sfumato.questions.conversation.keeping import plan_from_json
 from sfumato.questions.conversation.priors import Prior
-from sfumato.questions.conversation.queries import read_queries, read_query
-from sfumato.questions.conversation.reply import Progress, Reply, draw_progress, progress_view
-from sfumato.serve.conditions import MOST_CONDITIONS, condition_json
+from sfumato.serve.remote_talk import RemoteConversation, prior_json
 from sfumato.serve.wire import error_from
 from sfumato.show.progress import PATIENCE, watched
-from sfumato.show.views import View, Viewed
+from sfumato.show.views import View
 from sfumato.sql.explanation import Explanation
 from sfumato.sql.statement import read_statement
 from sfumato.table.database import Database, database_of
 from sfumato.table.schema import Schema
 from sfumato.words import understood
-from sfumato.workload.space import Space
 
 if TYPE_CHECKING:
     from sfumato.learn.question import Learn
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 TRIES = 4
-MOST_BYTES = 48 * 1024
-"""So much of a long list of conditions is sent at a time."""
 
 
 class _Stay(HTTPRedirectHandler):
@@ -325,10 +316,11 @@ class Remote(Shorthands):
         """Return what every limit that concerns you has left, in words."""
         return dict(self._get("/limits")["remaining"])
 
-    def guarantee(self, names: Any = EVERYTHING, people: int = 1) -> Bound | None:
-        """Return what everything answered, now and later, satisfies."""
+    def guarantee(self, names: Any = EVERYTHING, people: int = 1, days: int | None = None) -> Bound | None:
+        """Return what everything answered, now and later, satisfies; `days` as in `Ledger.guarantee`."""
         listed = [] if names is EVERYTHING else [names] if isinstance(names, str) else list(names)
-        query = urlencode([("people", people), *(("attribute", name) for name in listed)])
+        span = [] if days is None else [("days", days)]
+        query = urlencode([("people", people), *span, *(("attribute", name) for name in listed)])
         found = self._get(f"/guarantee?{query}")["bound"]
         return None if found is None else bound_from_json(found)
 
@@ -377,7 +369,7 @@ class Remote(Shorthands):
             "columns": None if domain is None else list(domain),
             "queries": queries,
             "spend": require_bound(spend).to_json(),
-            "prior": _prior_json(prior),
+            "prior": prior_json(prior),
         }
         key = name or new_key()[:16].hex()
         status, opened = self._post("/conversations", body, key)
@@ -450,112 +442,3 @@ class Package:
         for name, content in self.files.items():
             (target / PurePosixPath(name).name).write_bytes(content)  # whatever a service calls it, it stays in there
         return target
-
-
-def _prior_json(prior: Prior | str | None) -> Any:
-    if isinstance(prior, Mapping):
-        return {name: np.asarray(law).tolist() for name, law in prior.items()}
-    return prior.to_json() if isinstance(prior, Model) else prior
-
-
-class RemoteConversation(Viewed):
-    """A conversation that a service holds: questions one by one, everything paid for when it was opened."""
-
-    def __init__(self, curator: Remote, opened: Mapping[str, Any]) -> None:
-        self._curator = curator
-        self._schema, self._space = curator.schema, Space.of(curator.schema, opened["columns"])
-        self._closed = False
-        self.name: str = opened["conversation"]
-        self.loss = Loss.from_json(opened["loss"])
-        self.plan = plan_from_json(opened["plan"], self.loss.profile.names())
-        self.progress = Progress(**opened["progress"])
-
-    def view(self) -> View:
-        """Return how far it has come."""
-        return progress_view(self.progress)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def ask(self, query: Any) -> Reply:
-        """Answer one query: SQL text such as "age > 40 AND sex = 'Male'", a predicate, a linear query, a block."""
-        return self._asked([self._written(query)])[0]
-
-    def ask_all(self, queries: Any) -> list[Reply]:
-        """Answer a list of queries, a block or a workload in their order."""
-        return self._asked(self._listed(queries))
-
-    def learn(self, queries: Any) -> Model:
-        """Ask up to 1000 queries again and again, and return the model: synthetic data for them."""
-        found = self._post("/learn", self._listed(queries))
-        self.progress = Progress(**found["progress"])
-        return model_from_json(found["model"], self._schema)
-
-    @property
-    def model(self) -> Model:
-        """The distribution learned so far: marginals, rows, files; free."""
-        return model_from_json(self._learned()["model"], self._schema)
-
-    @property
-    def history(self) -> list[list[float]]:
-        """Where each correction was made, as a number of queries, and by how much the model was wrong there."""
-        found: list[list[float]] = self._learned()["history"]
-        return found
-
-    def picture(self) -> Any:
-        """Return a picture of the corrections so far: how many, and how wrong the model was."""
-        found = self._learned()
-        return draw_progress(self.name, self.plan, found["history"], Progress(**found["progress"]))
-
-    def _learned(self) -> dict[str, Any]:
-        return dict(self._curator._get(f"/conversations/{quote(self.name)}/file.json"))
-
-    def _listed(self, queries: Any) -> list[Any]:
-        if isinstance(queries, (list, tuple)):
-            return [self._written(query) for query in queries]
-        return [condition_json(query) for query in read_queries(queries, self._space, self._schema)]
-
-    def _written(self, query: Any) -> Any:
-        """Return a query as it is sent; what cannot be asked is refused here, before anything of a list is."""
-        found = read_query(query, self._space, self._schema)
-        return query if isinstance(query, str) else condition_json(found)
-
-    def _asked(self, listed: Sequence[Any]) -> list[Reply]:
-        replies: list[Reply] = []
-        for few in _parts(listed):
-            found = self._post("", few)
-            self.progress = Progress(**found["progress"])
-            replies += [Reply(**{**one, "progress": Progress(**one["progress"])}) for one in found["replies"]]
-        return replies
-
-    def _post(self, path: str, conditions: Sequence[Any]) -> dict[str, Any]:
-        if self._closed:
-            raise LedgerError(f"The conversation {self.name!r} is closed; open it again by its name to go on.")
-        return dict(
-            self._curator._post(f"/conversations/{quote(self.name)}{path}", {"conditions": list(conditions)})[1]
-        )
-
-    def close(self) -> None:
-        """Ask no more; the service keeps it, and its model stays readable."""
-        self._closed = True
-
-    def __enter__(self) -> RemoteConversation:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _parts(listed: Sequence[Any]) -> Iterator[list[Any]]:
-    """Divide a long list into requests that a service takes."""
-    few: list[Any] = []
-    size = 0
-    for one in listed:
-        more = len(json.dumps(one)) + 2
-        if few and (len(few) == MOST_CONDITIONS or size + more > MOST_BYTES):
-            yield few
-            few, size = [], 0
-        few.append(one)
-        size += more
-    if few:
-        yield few

@@ -73,10 +73,11 @@ def guarantee(
     who: Anybody,
     attribute: Annotated[list[str] | None, Query()] = None,
     people: Annotated[int, Query(ge=1, le=1000)] = 1,
+    days: Annotated[int | None, Query(ge=1, le=100_000)] = None,
 ) -> dict[str, Any]:
-    """Give what everything answered, now and later, satisfies; for a person, attributes, or several people."""
+    """Give what everything answered, now and later, satisfies: for a person, attributes, several people, some days."""
     front = desk_of(request).front
     names = tuple(attribute) if attribute else EVERYTHING
-    bound = front.guarantee(names, people)
-    said = front.ledger.guarantee_text(names, people)
+    bound = front.guarantee(names, people, days)
+    said = front.ledger.guarantee_text(names, people, days)
     return {"bound": bound.to_json() if isinstance(bound, Bound) else None, "text": said}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 
@@ -257,3 +258,19 @@ def test_refusals_say_what_to_write(call, message):
         call()
     assert str(caught.value).rstrip().endswith((".", "…"))
     assert isinstance(caught.value, (ParameterError, SfumatoError))
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (lambda: plan.LearnThreshold(64, accuracy=0.1), "accuracy"),
+        (lambda: plan.LearnThreshold(), "bits"),
+        (lambda: plan.sample_size(plan.LearnThreshold(64), Pure(1)), "spend"),
+        (lambda: plan.sample_size(plan.LearnThreshold(64), spend=Pure(1)), "accuracy"),
+        (lambda: plan.compare(plan.LearnThreshold(64), spend=Pure(1)), "people"),
+    ],
+)
+def test_what_is_asked_in_other_words_is_a_sentence(typed: Callable[[], object], said: str) -> None:
+    with pytest.raises(ParameterError, match=said) as caught:
+        typed()
+    assert "__init__" not in str(caught.value)

@@ -16,6 +16,7 @@ from sfumato.plan.requirement import Asked, Requirement, asked
 from sfumato.privacy import Bound
 from sfumato.privacy.bounds import require_bound
 from sfumato.show import Table
+from sfumato.words import understood
 
 METHODS: dict[type[tasks.Task], Callable[[Any, Asked], list[Requirement]]] = {
     tasks.ChooseBest: learners.choose_best,
@@ -142,6 +143,7 @@ class Comparison:
         return html("Accuracy to expect", [self.table()])
 
 
+@understood
 def sample_size(task: tasks.Task, *, spend: Bound, accuracy: Number, failure: Number = 0.05) -> SampleSize:
     """Return how many people a task needs, by every method that this spend allows, and what nobody can do with fewer.
 
@@ -166,6 +168,7 @@ def sample_size(task: tasks.Task, *, spend: Bound, accuracy: Number, failure: Nu
     )
 
 
+@understood
 def compare(task: tasks.Task, people: int, spend: Bound, *, failure: Number = 0.05) -> Comparison:
     """Return the accuracy that each method reaches with so many people, and the one that nothing can beat.
 

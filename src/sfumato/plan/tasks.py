@@ -9,13 +9,14 @@ from typing import ClassVar
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, exact, positive_integer
 from sfumato.exact.rational import show
+from sfumato.words import Understood
 
 MOST_BITS = 1 << 20
 """Domains wider than this are refused: writing their size out would take a while."""
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(metaclass=Understood):
     """Something to learn or to release; subclasses say what, in `words` with their numbers, which are public."""
 
     words: ClassVar[str] = ""

@@ -147,10 +147,11 @@ class Series:
         A window that begins in an earlier horizon is the difference of two totals, and one inside of a horizon is
         made of that horizon alone.
         """
-        if window is not None and 0 <= place - window < self._start(place) - 1:
+        start = self._start(place)
+        if window is not None and 0 <= place - window < start - 1:
             totals = (self._row(place, None), self._row(place - window, None))
             return [one - other for one, other in zip(*totals, strict=True)]
-        inside = window is not None and place - window >= self._start(place) - 1
+        inside = window is not None and (not start or place - window >= start - 1)
         found: list[Any] = []
         for segment in self.segments:
             last = None if place < 0 or (inside and place >= segment.periods) else min(place, segment.periods - 1)

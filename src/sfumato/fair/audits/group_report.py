@@ -16,12 +16,13 @@ from sfumato.answer import Frame
 from sfumato.errors import ParameterError
 from sfumato.fair.audits.calibration import Calibration, calibrated
 from sfumato.fair.audits.cautions import said_of_decisions, spelled_apart
-from sfumato.fair.audits.compared import ERRORS, IMPACT, RATES, Comparison, GroupFinding, with_ends
+from sfumato.fair.audits.compared import ERRORS, IMPACT, RATES, Comparison, GroupFinding
 from sfumato.fair.audits.decisions import read_decisions, read_labels, read_scores, said_of_others
 from sfumato.fair.audits.family import Family, named_before, picked_by_data
 from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, protected_columns, tally
 from sfumato.fair.audits.rates import Share, difference_interval, ratio_interval
-from sfumato.show import Table, table
+from sfumato.fair.audits.shown_groups import calibration_table, impact_table, is_known, rates_table
+from sfumato.show import Table
 from sfumato.words import one_of, understood
 
 SMALLEST_REFERENCE = 0.02
@@ -59,7 +60,8 @@ class GroupReport:
     """What may make the figures mean something else than they seem to, a sentence each."""
 
     @property
-    def _shown(self) -> float:
+    def level(self) -> float:
+        """The confidence of the intervals that are shown."""
         return self.confidence if self.shown is None else self.shown
 
     @cached_property
@@ -95,10 +97,10 @@ class GroupReport:
     def _compare(self, family: Family, one: GroupCounts, surely: float) -> Comparison:
         first: Share = getattr(one, family.figure)
         second: Share = getattr(family.reference, family.figure)
-        noise, shown = self.tallied.noise, family.each(self._shown)
+        noise, shown = self.tallied.noise, family.each(self.level)
         ratio = first.value / second.value if second.value else float("nan")
         return Comparison(
-            family.figure, one, family.reference, first.value, first.interval(self._shown, noise), ratio,
+            family.figure, one, family.reference, first.value, first.interval(self.level, noise), ratio,
             ratio_interval(first, second, shown, noise), ratio_interval(first, second, surely, noise),
             first.value - second.value, difference_interval(first, second, shown, noise),
             difference_interval(first, second, surely, noise), first.interval(self.confidence, noise) != (0.0, 1.0),
@@ -240,82 +242,17 @@ class GroupReport:
         """Return the rates by each set of protected columns, then the error rates where labels are known."""
         sets = self.tallied.column_sets()
         return [
-            self._table(columns, shown)
+            rates_table(self, columns, shown)
             for figures in (IMPACT, ERRORS)
             for columns in sets
-            for shown in [[figure for figure in figures if self._known(columns, figure)]]
+            for shown in [[figure for figure in figures if is_known(self, columns, figure)]]
             if shown
         ]
 
-    def _known(self, columns: tuple[str, ...], figure: str) -> bool:
-        return any(getattr(one, figure) is not None for one in self.tallied.of(columns))
-
-    def _table(self, columns: tuple[str, ...], shown: list[str]) -> Table:
-        groups = self.tallied.of(columns)
-        compared = {(one.figure, one.group.group): one for one in self.comparisons}
-        head = [" and ".join(columns), self.tallied.counted]
-        for figure in shown:
-            head += [RATES[figure], "impact ratio" if figure in IMPACT else "difference"]
-        rows = []
-        for one in groups:
-            row = [one.group.name, self._people(one)]
-            for figure in shown:
-                row += self._cells(one, figure, compared.get((figure, one.group)))
-            rows.append(row)
-        title = "Error rates by" if shown[0] in ERRORS else "Rates by"
-        return table(f"{title} {' and '.join(columns)}", head, rows)
-
-    def _people(self, one: GroupCounts) -> str:
-        return self._count(one.people, 1 if one.chosen is None else sum(one.chosen.cells))
-
-    def _selected(self, share: Share | None) -> str:
-        return "" if share is None else self._count(share.part, share.cells[0])
-
-    def _count(self, people: float, cells: int) -> str:
-        """Return a number of people or rows; a noisy one with the interval of the true one, which it is not."""
-        shown = f"{max(0.0, people):,.0f}"
-        if not self.tallied.noise.variance:
-            return shown
-        low, high = self.tallied.noise.around(people, cells, self._shown)
-        return f"about {shown} ({low:,.0f} to {high:,.0f})"
-
-    def _cells(self, one: GroupCounts, figure: str, compared: Comparison | None) -> list[str]:
-        share: Share | None = getattr(one, figure)
-        if share is None:
-            return ["", ""]
-        shown = with_ends(share.value, share.interval(self._shown, self.tallied.noise))
-        if compared is None:
-            return [shown, "left out" if one.group.unknown else "compared with"]
-        if not compared.known:
-            return [shown, "too few to say"]
-        if figure in IMPACT:
-            return [shown, f"{with_ends(compared.ratio, compared.ratio_interval)} {compared.said}"]
-        return [shown, with_ends(compared.difference, compared.difference_interval, signed=True)]
-
     def calibration(self) -> Table | None:
         """Return how many of each group had the label, by bins of scores; None without scores and labels."""
-        if not self.tallied.edges:
-            return None
-        rows = []
-        assert self.calibration_verdict is not None
-        said = {
-            (one.group, one.scores[0]): "differs" if one.differs else "" for one in self.calibration_verdict.compared
-        }
-        for columns in [names for names in self.tallied.column_sets() if len(names) == 1]:
-            groups = self.tallied.of(columns)
-            for place, (low, high) in enumerate(zip(self.tallied.edges, self.tallied.edges[1:], strict=False)):
-                part = sum(one.bins[place].part for one in groups)
-                total = sum(one.bins[place].total for one in groups)
-                for one in groups:
-                    share = one.bins[place]
-                    if share.total > 0 and total > 0:
-                        ends = share.interval(self.confidence, self.tallied.noise)
-                        gap = share.value - part / total
-                        rows.append([
-                            f"{low:.2g} to {high:.2g}", one.group.name, f"{share.total:,.0f}",
-                            with_ends(share.value, ends), f"{gap:+.3f}", said.get((one.group, low), ""),
-                        ])  # fmt: skip
-        return table("Calibration", ["score", "group", "people", "rate of the label", "gap to all", "verdict"], rows)
+        verdict = self.calibration_verdict
+        return None if verdict is None else calibration_table(self, verdict)
 
     @cached_property
     def calibration_verdict(self) -> Calibration | None:
@@ -328,30 +265,11 @@ class GroupReport:
         People whose category is not known are counted and left out of the ratios.
         """
         return [
-            self._impact(columns, figure)
+            impact_table(self, columns, figure)
             for columns in self.tallied.column_sets()
             for figure in IMPACT
-            if self._known(columns, figure)
+            if is_known(self, columns, figure)
         ]
-
-    def _impact(self, columns: tuple[str, ...], figure: str) -> Table:
-        compared = {one.group.group: one for one in self.comparisons if one.figure == figure}
-        rows = []
-        for one in self.tallied.of(columns):
-            share: Share | None = getattr(one, figure)
-            ratio = compared[one.group].ratio if one.group in compared else 1.0
-            number = [self._people(one)] if figure == "high" else [self._people(one), self._selected(share)]
-            shown = "not shown" if one.group.unknown else f"{ratio:.3f}"
-            rows.append([one.group.name, *number, "" if share is None else f"{share.value:.3f}", shown])
-        applied = "applicants" if self.tallied.counted == "people" else self.tallied.counted
-        counted = ["number"] if figure == "high" else [applied, "selected"]
-        about = [part for part in (self.source, self.period) if part]
-        title = f"{RATES[figure]} by {' and '.join(columns)}"
-        return table(
-            f"{title} ({', '.join(about)})" if about else title,
-            [" and ".join(columns), *counted, RATES[figure], "impact ratio"],
-            rows,
-        )
 
     def about(self, whom: str) -> GroupReport:
         """Return the same figures about "these people" alone, or about "people like them", as reports are; free.
@@ -464,7 +382,7 @@ class GroupReport:
                 share: Share | None = getattr(one, figure)
                 if share is not None:
                     beside = compared.get((figure, one.group))
-                    ends = share.interval(self._shown, self.tallied.noise)
+                    ends = share.interval(self.level, self.tallied.noise)
                     rate = (None, None, None) if ends == (0.0, 1.0) else (share.value, *ends)
                     ratio: tuple[float | None, ...] = (None, None, None)
                     if beside is not None and beside.known:

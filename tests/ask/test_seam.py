@@ -61,7 +61,7 @@ def test_views_of_tables_are_opened_by_gauges_only() -> None:
 
 
 def test_what_is_prepared_holds_a_gauge_and_nothing_that_reads_beside_it() -> None:
-    assert set(Prepared.__dataclass_fields__) == {"gauge", "mechanism", "finish", "arrange", "told"}
+    assert set(Prepared.__dataclass_fields__) == {"gauge", "mechanism", "finish", "arrange", "told", "holds"}
     assert set(calls("read")) & {"learn/question.py", "totals/totals.py"} == set()
 
 

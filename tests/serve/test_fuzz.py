@@ -197,7 +197,7 @@ def fuzzed(folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int, requests: i
 
 
 def test_nonsense_is_answered_alike_on_neighbours_with_a_sentence(tmp_path, monkeypatch):
-    found, draws = fuzzed(tmp_path, monkeypatch, 7, 60)
+    found, draws = fuzzed(tmp_path, monkeypatch, 8, 60)
     assert found[422] > 20 and found[200] > 2 and draws > 1
 
 

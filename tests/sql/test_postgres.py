@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,8 @@ import duckdb
 import pyarrow as pa
 
 from sfumato.table.own import open_database
-from tests.sql.test_spark import STATEMENTS
+from tests.sql.test_found import DATABASE as NOTES
+from tests.sql.test_spark import FOUND, NEWER, OTHERS, STATEMENTS, assert_alike, notes
 from tests.sql.test_statements import DATABASE, tables, totals
 
 TYPES = {pa.int64(): "bigint", pa.string(): "text", pa.bool_(): "boolean", pa.date32(): "date", pa.float64(): "float8"}
@@ -20,22 +23,41 @@ def _same(sources: Any) -> None:
         assert here.people == there.people and here.database.fingerprint == there.database.fingerprint
         for statement in STATEMENTS:
             assert totals(here, statement) == totals(there, statement), statement
+        for statement in (*OTHERS, *NEWER):
+            assert_alike(here, there, statement)
 
 
-def test_a_server_gives_the_same_totals(postgres: str) -> None:
+@contextmanager
+def on_server(url: str, made: Mapping[str, pa.Table]) -> Iterator[dict[str, str]]:
+    """Hold tables on a server, and return their sources."""
     import psycopg
 
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        for name, table in tables().items():
+    with psycopg.connect(url, autocommit=True) as connection:
+        for name, table in made.items():
             typed = ", ".join(f"{field.name} {TYPES[field.type]}" for field in table.schema)
             connection.execute(f"DROP TABLE IF EXISTS {name}; CREATE TABLE {name} ({typed})")
             with connection.cursor().copy(f"COPY {name} FROM STDIN") as copy:
                 for row in table.to_pylist():
                     copy.write_row(list(row.values()))
         try:
-            _same(dict.fromkeys(DATABASE.tables, postgres))
+            yield dict.fromkeys(made, url)
         finally:
-            connection.execute(f"DROP TABLE {', '.join(DATABASE.tables)}")
+            connection.execute(f"DROP TABLE {', '.join(made)}")
+
+
+def test_a_server_gives_the_same_totals(postgres: str) -> None:
+    with on_server(postgres, tables()) as sources:
+        _same(sources)
+
+
+def test_on_a_server_the_same_groups_are_found(postgres: str) -> None:
+    with (
+        on_server(postgres, notes()) as sources,
+        open_database(notes(), NOTES) as here,
+        open_database(sources, NOTES) as there,
+    ):
+        for statement in FOUND:
+            assert_alike(here, there, statement)
 
 
 def test_a_file_of_several_tables_gives_the_same_totals(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from sfumato.grammar import parse_statement, printed
 from sfumato.sql import statement as statements
 from sfumato.sql.select import Made, Select
 from sfumato.sql.spelled import clamps_in, spelled_out
+from sfumato.sql.statement import read_statement
 from sfumato.table.data import open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.own import open_database
@@ -484,16 +485,99 @@ STORED_BEFORE = {
     "SELECT COUNT(*) AS n FROM patients WHERE born >= '1980-01-01'": (
         "SELECT COUNT(*) FROM patients WHERE patients.born >= '1980-01-01'"
     ),
+    "SELECT SUM(LEAST(cost, 30)) AS paid, COUNT(*) AS n FROM visits": (
+        "SELECT SUM(LEAST(visits.cost, 30)), COUNT(*) FROM visits"
+    ),
+    "SELECT COUNT(*) AS n, SUM(LEAST(cost, 30)) AS paid FROM visits": (
+        "SELECT COUNT(*), SUM(LEAST(visits.cost, 30)) FROM visits"
+    ),
 }
 
 
-@pytest.mark.parametrize(("text", "stored"), STORED_BEFORE.items(), ids=["order", "date"])
+@pytest.mark.parametrize(("text", "stored"), STORED_BEFORE.items(), ids=["order", "date", "clamp", "clamp, in order"])
 def test_what_an_earlier_version_stored_as_it_was_written_is_still_found(curator: Any, text: str, stored: str) -> None:
     paid = curator.ask([Select(stored)], Pure(1))
     found = curator.sql(text, spend=Pure(1))
     assert found.reused and found.sql == stored
     drawn = [float(value) for value in next(iter(paid[0].value.rows()))]
     assert next(iter(found.value.rows())) == pytest.approx(drawn, abs=1), "each number under its own name"
+
+
+CLAMPS_AS_CASE = {
+    "SUM(LEAST(cost, 30))": "SUM(CASE WHEN cost > 30 THEN 30 ELSE cost END)",
+    "SUM(GREATEST(days, -2, 1))": "SUM(CASE WHEN days < 1 THEN 1 ELSE days END)",
+    "SUM(LEAST(GREATEST(days - 1, 0), 7.5))": (
+        "SUM(CASE WHEN (CASE WHEN days - 1 < 0 THEN 0 ELSE days - 1 END) > 7.5 THEN 7.5 "
+        "ELSE CASE WHEN (days - 1) < 0 THEN 0 ELSE (days - 1) END END)"
+    ),
+    "COUNT(*) FILTER (WHERE LEAST(days, 3) = 3)": (
+        "COUNT(*) FILTER (WHERE (CASE WHEN days > 3 THEN 3 ELSE days END) = 3)"
+    ),
+}
+
+
+@pytest.mark.parametrize(("clamp", "case"), CLAMPS_AS_CASE.items())
+def test_a_clamp_and_its_case_are_one_question_of_one_range(curator: Any, clamp: str, case: str) -> None:
+    first, second = (f"SELECT kind, {one} AS s FROM visits GROUP BY kind" for one in (clamp, case))
+    paid, again = curator.sql(first, spend=Pure(1)), curator.sql(second, spend=Pure(1))
+    assert again.reused and paid.sql == again.sql and "CASE" in paid.sql and "LEAST" not in paid.sql
+    assert dict(paid.value.columns) == dict(again.value.columns)
+    database = curator.table.database
+    older = read_statement(first, database).before[-1].selects
+    made = [Made.of(select.statement, database) for select in (*older, *read_statement(first, database).selects)]
+    values = [[(one.low, one.high, one.step) for one in each.schema.values.values()] for each in made]
+    assert "LEAST" in older[0].statement or "GREATEST" in older[0].statement
+    assert values[0] == values[1], "the noise is that of the clamp"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "CASE WHEN days > 3 THEN 4 ELSE days END",
+        "CASE WHEN days > 3 THEN 3 ELSE -days END",
+        "CASE WHEN days <> 3 THEN 3 ELSE days END",
+        "CASE WHEN cost > 3 THEN 3 ELSE days END",
+        "CASE WHEN days > 3 THEN 3 WHEN days < 0 THEN 0 ELSE days END",
+        "CASE WHEN NOT days > 3 THEN 3 ELSE days END",
+    ],
+)
+def test_a_case_that_is_no_clamp_has_the_range_of_all_its_values(opened: Any, case: str) -> None:
+    (select,) = read_statement(f"SELECT SUM({case}) FROM visits", opened.database).selects
+    (value,) = Made.of(select.statement, opened.database).schema.values.values()
+    assert (value.low, value.high) == (-5, 20) if "-days" not in case else (-20, 5)
+
+
+def test_clamps_of_released_numbers_and_names_stay_as_they_were_written(curator: Any) -> None:
+    """After the noise a missing number is what the engine of released tables says; only what is read is CASE."""
+    text = "SELECT LEAST(days, 3), LEAST(COUNT(*), 2) AS few, SUM(LEAST(cost, 30)), DP_INTERVAL_LOW('SUM(LEAST(cost, 30))') FROM visits GROUP BY LEAST(visits.days, 3) ORDER BY LEAST(days, 3) DESC"
+    answer = curator.sql(text, spend=Pure(8))
+    assert list(answer.value.columns)[:3] == ["LEAST(days, 3)", "few", "SUM(LEAST(cost, 30))"]
+    assert list(answer.value.columns["LEAST(days, 3)"]) == [*range(3, -6, -1), None]
+    assert all(number <= 2 for number in answer.value.columns["few"])
+    assert "LEAST" not in answer.sql
+
+
+def test_clamps_that_would_be_too_long_as_case_stay(opened: Any) -> None:
+    nested = "days"
+    for place in range(30):  # as CASE this would be a text of 2^30 times the column
+        nested = f"LEAST({nested}, {20 + place})"
+    statement = read_statement(f"SELECT SUM({nested}) FROM visits", opened.database)
+    assert "LEAST" in statement.sql and not statement.clamped and not statement.before
+
+
+def test_a_case_that_an_earlier_version_drew_with_its_whole_range_is_read_so(tmp_path: Any) -> None:
+    text = "SELECT SUM(CASE WHEN days > 3 THEN 3 ELSE days END) AS s FROM visits"
+
+    def asked(clamps: bool) -> Any:
+        limit = None if (tmp_path / "a.ledger").exists() else Pure(9)
+        with sf.curate(tables(), DATABASE, limit, ledger=tmp_path / "a.ledger", snapshot="x") as found:
+            found.basis = replace(found.basis, clamps=clamps)
+            return found.sql(text, spend=Pure(1)), found.explain(text, spend=Pure("1/2")).noise
+
+    (drawn, wide), (again, narrow) = asked(False), asked(True)
+    assert again.reused and again.frame.columns == drawn.frame.columns
+    assert again.interval() == drawn.interval() and again.loss == drawn.loss
+    assert min(wide.values()) > 1.5 * max(narrow.values()), "or nothing could have been read wrongly"
 
 
 def test_a_date_may_be_written_as_text_only_where_a_column_of_dates_is_compared(curator: Any) -> None:

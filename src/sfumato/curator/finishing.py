@@ -143,7 +143,7 @@ def asked_before(basis: Basis, entry: Entry, key: str | None, open_snapshot: str
     own = str(entry.event["parameters"].get("snapshot", ""))
     questions = _questions(entry.event, basis)
     now = _as_it_was(basis, entry, own == open_snapshot)
-    for then in (now, replace(now, contrasts=not now.contrasts)):
+    for then in (now, replace(now, contrasts=not now.contrasts), replace(now, clamps=not now.clamps)):
         asked = planned(then, questions, entry.spend)
         if key is not None and key != key_of(then, asked, entry.spend, own):
             asked = _under_shorter(then, asked, entry.spend, own, key) or asked

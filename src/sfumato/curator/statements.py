@@ -121,8 +121,7 @@ def answer_sql(
 
 def asked_as(curator: Curator, statement: Statement, bound: Bound | None) -> list[Question]:
     """Return the questions of a statement; as it was written where an earlier version stored the answer under that."""
-    before = statement.before
-    if before is not None:
+    for before in statement.before:
         asked = planned(curator.basis, list(before.selects), bound)
         if curator.ledger.knows(key_of(curator.basis, asked, bound, curator.table.snapshot)):
             return list(before.selects)

@@ -13,11 +13,9 @@ from sfumato.answer.measured import NoisyPart
 from sfumato.ask.asked import Asked
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import SfumatoError
-from sfumato.grammar import parse_statement, printed
 from sfumato.privacy import Bound
 from sfumato.show.views import View, Viewed, readable
 from sfumato.sql.select import Made, Select, compiled
-from sfumato.sql.spelled import clamps_in, spelled_out
 from sfumato.sql.statement import Statement
 from sfumato.table.measure import Boxed, Found, FoundBoxes, Ordered, People, Totals
 from sfumato.table.statistics import sizes
@@ -92,13 +90,10 @@ def explained(
         if share is not None and not prepared.loss().person.is_zero:
             weighed |= _without_bounds(select, statement, prepared, share)
             ranks |= _ranks(made, prepared, share)
-    shown = parse_statement(statement.sql)
-    more += [CLAMPS] if clamps_in(shown) else []
+    more += [CLAMPS] if statement.clamped else []
     rules = tuple(dict.fromkeys([*(rule for one in asked.prepared for rule in one.notes()), *more]))
-    text = printed(spelled_out(shown)) if clamps_in(shown) else statement.sql
-    return Explanation(
-        text, tuple(attributes), costs, noise, rules, _free(statement), fits, stored, weighed=weighed, ranks=ranks
-    )
+    free, reads = _free(statement), tuple(attributes)
+    return Explanation(statement.sql, reads, costs, noise, rules, free, fits, stored, weighed=weighed, ranks=ranks)
 
 
 def _found(part: NoisyPart) -> str:

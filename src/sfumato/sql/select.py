@@ -22,6 +22,7 @@ from sfumato.sql.formulas import Formula, SumOfMean, formula
 from sfumato.sql.options import GROUPS
 from sfumato.sql.plan import StatementPlan, Total, boxed, plan_of
 from sfumato.sql.scope import bare
+from sfumato.sql.spelled import apart
 from sfumato.table import measure
 from sfumato.table.boxes import Box
 from sfumato.table.database import Database, database_of
@@ -59,7 +60,7 @@ class Select(Question):
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the totals of all cells, with what the flat rows let a person move."""
-        made = Made.of(self.statement, database_of(basis.schema))
+        made = Made.of(self.statement, database_of(basis.schema), clamps=basis.clamps)
         inner = replace(basis, schema=made.schema)
         if made.kind == "quantiles":
             return made._quantiles().plan(inner, spend)
@@ -116,9 +117,9 @@ class Made:
     """In how many groups a person counts at most, by the statement or by the schema."""
 
     @classmethod
-    def of(cls, statement: str, database: Database) -> Made:
-        """Return what a canonical statement means."""
-        return _made(statement, database)
+    def of(cls, statement: str, database: Database, *, clamps: bool = True) -> Made:
+        """Return what a canonical statement means; without `clamps` as earlier versions planned a CASE that is one."""
+        return _made(statement, database, clamps)
 
     def columns(self, released: Released) -> dict[str, tuple[Any, ...]]:
         """Return the value of each aggregate in every cell, by its canonical text."""
@@ -247,8 +248,8 @@ def _by_group(plan: StatementPlan) -> str:
 
 
 @lru_cache(maxsize=256)
-def _made(statement: str, database: Database) -> Made:
-    plan = compiled(statement, database)
+def _made(statement: str, database: Database, clamps: bool) -> Made:
+    plan = compiled(statement, database) if clamps else plan_of(apart(understood(statement, database)), database)[0]
     ((kind, totals),) = parts_of(plan)
     values: dict[str, Expression] = {f"key_{place}": key for place, key in enumerate(plan.keys, 1)}
     keys = tuple(values)

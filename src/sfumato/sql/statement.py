@@ -10,7 +10,7 @@ from typing import Any
 from sfumato.answer import Answer, Frame
 from sfumato.errors import ParameterError
 from sfumato.exact import between_zero_and_one
-from sfumato.grammar import printed, tree
+from sfumato.grammar import parse_statement, printed, tree
 from sfumato.privacy import Bound
 from sfumato.sql.by_group import understood
 from sfumato.sql.canonical import canonical
@@ -19,6 +19,7 @@ from sfumato.sql.plan import StatementPlan, aggregates_of, innermost, plan_of, s
 from sfumato.sql.post import Query, query_of, run
 from sfumato.sql.scope import Scope, bare
 from sfumato.sql.select import Made, Select, parts_of
+from sfumato.sql.spelled import MOST_NESTED, asked_in_cases, clamps_in
 from sfumato.table.database import Database
 from sfumato.table.where import read_number
 
@@ -49,13 +50,15 @@ class Statement:
     selects: tuple[Select, ...]
     texts: tuple[str, ...]
     """The canonical text of every aggregate, in the order of the released columns."""
-    before: Statement | None = None
-    """The same as earlier versions stored it, in the order and with the dates that were written; None if alike."""
+    before: tuple[Statement, ...] = ()
+    """The same as earlier versions stored it: in the order and with the dates that were written, or with clamps."""
+    clamped: bool = False
+    """Whether LEAST or GREATEST was written of what is read."""
 
     def answered_by(self, answers: Sequence[Answer]) -> Statement:
         """Return the form of the statement whose questions these answers are of."""
-        before = self.before
-        return before if before is not None and tuple(one.question for one in answers) == before.selects else self
+        asked = tuple(one.question for one in answers)
+        return next((one for one in self.before if one.selects == asked), self)
 
     @property
     def private(self) -> tree.Select:
@@ -445,13 +448,41 @@ def _outer(select: tree.Select, columns: Mapping[str, tuple[Any, ...]]) -> Query
 def read_statement(text: str, database: Database) -> Statement:
     """Return a statement made ready, or refuse it."""
     parsed = understood(text, database)
-    before = _statement(parsed, database, *plan_of(parsed, database))
-    before.check()
+    written = _statement(parsed, database, *plan_of(parsed, database))
+    written.check()
+    ordered = _settled(parsed, database)
+    found = _in_cases(ordered) or ordered
+    earlier = {one.selects: one for one in (written, ordered) if one.selects != found.selects}
+    return replace(found, before=tuple(earlier.values())) if earlier else found
+
+
+def _settled(parsed: tree.Statement, database: Database) -> Statement:
+    """Return the one form of what differs in the order of its items, and in how its days are written."""
     plan, scope = plan_of(parsed, database, days=True)
     # Which aggregate is named first changes no number, so all orders are one question, paid once.
     alike = replace(plan, totals=tuple(sorted(plan.totals, key=lambda total: total.text)))
-    found = _statement(parsed, database, alike, scope)
-    return before if found.selects == before.selects else replace(found, before=before)
+    return _statement(parsed, database, alike, scope)
+
+
+def _in_cases(statement: Statement) -> Statement | None:
+    """Return a statement with its clamps as CASE; None if it has none, or if they are too long to be written so."""
+    if not 1 <= clamps_in(parse_statement(statement.sql)) <= MOST_NESTED:
+        return None
+    keys, names = {key.text for key in statement.plan.keys}, scope_names(statement.scope)
+
+    def is_key(node: tree.Expression) -> bool:
+        try:
+            return canonical(node, names) in keys
+        except ParameterError:
+            return False
+
+    try:
+        found = _settled(asked_in_cases(statement.parsed, is_key), statement.database)
+        for select in found.selects:
+            select.canonical(statement.database)
+    except ParameterError:
+        return None
+    return replace(found, clamped=True)
 
 
 def _statement(parsed: tree.Statement, database: Database, plan: StatementPlan, scope: Scope) -> Statement:

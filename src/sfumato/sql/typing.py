@@ -8,6 +8,7 @@ from typing import Any
 from sfumato.domain.calendar import as_date, day_number
 from sfumato.errors import ParameterError
 from sfumato.grammar import printed, tree
+from sfumato.sql.spelled import clamp_of
 from sfumato.table import expression as make
 from sfumato.table import truths
 from sfumato.table.expression import Expression
@@ -58,7 +59,12 @@ def _is(node: tree.Is, leaves: Leaves) -> Expression:
 
 def _case(node: tree.Case, leaves: Leaves) -> Expression:
     branches = [(typed(condition, leaves), typed(value, leaves)) for condition, value in node.branches]
-    return make.case(branches, None if node.otherwise is None else typed(node.otherwise, leaves))
+    otherwise = None if node.otherwise is None else typed(node.otherwise, leaves)
+    found = make.case(branches, otherwise)
+    name = clamp_of(node)
+    if name is None or otherwise is None or otherwise.constant or otherwise.kind != "number":
+        return found
+    return make.clamping(found, name, otherwise, branches[0][1])
 
 
 def _call(node: tree.Call, leaves: Leaves) -> Expression:

@@ -359,6 +359,11 @@ def clamped(name: str, parts: Sequence[Expression]) -> Expression:
     return replace(_function(name, parts, built, (low, high), found.step), nullable=found.nullable)
 
 
+def clamping(written: Expression, name: str, of: Expression, end: Expression) -> Expression:
+    """Return a CASE that does what LEAST or GREATEST of a value and a number does, with the range that they have."""
+    return replace(clamped(name, [of, end]), text=written.text)
+
+
 # What chooses between values
 
 

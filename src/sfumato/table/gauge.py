@@ -53,7 +53,8 @@ class Basis:
     `order_key` chooses which rows are picked of people who have too many, `scale` how many units a weighed row counts,
     `gaussians` which Gaussian noise the ledger was made for, `exact_lists` whether lists share their exact total there,
     `rank_errors` whether quantiles measure how far off they are, `contrasts` whether tables of a workload may be added
-    up from contrasts: a draw of an earlier version is read without.
+    up from contrasts, `clamps` whether a CASE that is a clamp has its range: a draw of an earlier version is read
+    without.
     """
 
     schema: Schema
@@ -65,6 +66,7 @@ class Basis:
     exact_lists: bool = True
     rank_errors: bool = True
     contrasts: bool = True
+    clamps: bool = True
 
     def __post_init__(self) -> None:
         if self.relation is not REPLACE_ONE:

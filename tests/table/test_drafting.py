@@ -508,13 +508,15 @@ def test_truth_values_and_few_groups_tell_nobody_apart_whatever_they_are_called(
         {
             "member": ["yes", "no"] * 300,
             "ward_id": [f"W{row % 6}" for row in range(600)],
+            "household": [row % 6 + 1 for row in range(600)],
             "age": [row % 90 for row in range(600)],
         }
     )
     looked = sf.draft(frame, look=True)
-    assert "person" not in looked.record and {"member", "ward_id", "age"} == set(looked.record["columns"])
+    assert "person" not in looked.record and {"member", "ward_id", "household", "age"} == set(looked.record["columns"])
     assert looked.record["columns"]["member"]["type"] == "boolean"
-    assert sf.draft(frame.assign(member=frame.member == "yes")).record["person"] == FILL
+    plain = frame.drop(columns="household").assign(member=frame.member == "yes")
+    assert sf.draft(plain).record["person"] == FILL
     few = pandas.DataFrame({"patient_id": [f"P{row % 12}" for row in range(600)], "age": range(600)})
     assert sf.draft(few, look=True).record["person"] == "patient_id", "a name that is plain holds for few people, too"
     visits = pandas.DataFrame(

@@ -15,7 +15,7 @@ from sfumato.errors import SchemaError
 from sfumato.table.candidates import Candidate, candidate_of
 from sfumato.table.engine import Source
 from sfumato.table.failures import guarded
-from sfumato.table.names import FILL, NOBODY, is_amount, is_person, may_be_person, names_somebody
+from sfumato.table.names import FILL, NOBODY, is_amount, is_key_of_people, is_person, may_be_person, names_somebody
 from sfumato.table.reading import all_readable
 from sfumato.table.repeats import Sizes, asked_about, whose_rows
 from sfumato.table.unread import in_the_index, unread_columns, whole_ids, without_zone
@@ -155,8 +155,9 @@ def _people(
         sizes = _rows_by_person(table, name)
         people = sum(sizes.values())
         few = people * MOST_REPEATS < rows
-        # A member may be yes or no, and a ward has an id, too: neither tells people apart.
-        if (few and people <= 2) if name in sure else (few and people < FEWEST_PEOPLE) or people >= rows * DIFFERS:
+        # A member may be yes or no, a household may be its size, and a ward has an id, too: none tells people apart.
+        fewest = 3 if is_key_of_people(name) else FEWEST_PEOPLE
+        if (few and people < fewest) or (name in perhaps and people >= rows * DIFFERS):
             continue
         return {name: sizes}
     return {}

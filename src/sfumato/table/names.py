@@ -72,6 +72,16 @@ def is_person(name: str) -> bool:
     return first in _SAYS["key of people"] or (first in _SAYS["people"] and all(word in _SAYS["keys"] for word in rest))
 
 
+def is_key_of_people(name: str) -> bool:
+    """Tell whether a name says that its cells are keys of people, and not something about them.
+
+    >>> is_key_of_people("patient_id"), is_key_of_people("uid"), is_key_of_people("household")
+    (True, True, False)
+    """
+    first, *rest = _words(name)
+    return is_person(name) and (bool(rest) or first in _SAYS["key of people"])
+
+
 def may_be_person(name: str) -> bool:
     """Tell whether a name says that the column is a key, of people or of something else."""
     return is_person(name) or _words(name)[-1] in {"id", "nr", "no", "key", "uuid", "guid", "index"}

@@ -29,10 +29,11 @@ def _same(sources: Any) -> None:
 
 @contextmanager
 def on_server(url: str, made: Mapping[str, pa.Table]) -> Iterator[dict[str, str]]:
-    """Hold tables on a server, and return their sources."""
+    """Hold tables on a server, and return their sources; a test beside this one waits with tables of these names."""
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SELECT pg_advisory_lock(19)")
         for name, table in made.items():
             typed = ", ".join(f"{field.name} {TYPES[field.type]}" for field in table.schema)
             connection.execute(f"DROP TABLE IF EXISTS {name}; CREATE TABLE {name} ({typed})")

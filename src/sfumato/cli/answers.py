@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.opened import ALL, Opened, opens
 from sfumato.cli.options import (
-    Analyst,
     Asked,
     Data,
     Force,
     Json,
-    KeepHead,
     LedgerOption,
-    MemoryLimit,
-    MostRows,
     Out,
     PaidSpend,
     Plot,
-    Private,
-    SameData,
     SchemaPath,
-    Snapshot,
     Spend,
-    Table,
-    TempDirectory,
     Together,
 )
 from sfumato.cli.outcome import REFUSED, emit, guarded
@@ -38,6 +30,7 @@ if TYPE_CHECKING:
 
 
 @guarded
+@opens(*ALL)
 def query_command(
     data: Data,
     schema: SchemaPath,
@@ -52,15 +45,7 @@ def query_command(
     together: Together = False,
     preview: Annotated[bool, typer.Option(help="Only say whether it fits; costs nothing.")] = False,
     rehearse: Annotated[bool, typer.Option(help="Answer on made-up rows; costs nothing.")] = False,
-    snapshot: Snapshot = "",
-    same_data: SameData = False,
-    analyst: Analyst = None,
-    table: Table = None,
-    private: Private = None,
-    keep_head: KeepHead = None,
-    memory_limit: MemoryLimit = None,
-    temp_directory: TempDirectory = None,
-    most_rows: MostRows = None,
+    opened: Opened,
     as_json: Json = False,
 ) -> None:
     """Answer one question, charged to a ledger before the data are touched.
@@ -70,25 +55,13 @@ def query_command(
     tables 2 of age, sex | synthesize age, sex | synopsis of a, b | learn income from age, hours; or as JSON.
     """
     _check_files(question, schema, out, rows, plot, force=force)
-    desk = _desk(
-        data,
-        schema,
-        ledger,
-        snapshot,
-        same_data,
-        analyst,
-        table,
-        private,
-        keep_head,
-        memory_limit,
-        temp_directory,
-        most_rows,
-    )
+    desk = _desk(data, schema, ledger, opened)
     found = _answered(desk, question, spend, preview=preview, rehearse=rehearse, together=together, as_json=as_json)
     _show(found, out, rows, plot, as_json)
 
 
 @guarded
+@opens(*ALL)
 def learn_command(
     data: Data,
     schema: SchemaPath,
@@ -102,15 +75,7 @@ def learn_command(
     out: Out = None,
     force: Force = False,
     preview: Annotated[bool, typer.Option(help="Only say whether it fits; costs nothing.")] = False,
-    snapshot: Snapshot = "",
-    same_data: SameData = False,
-    analyst: Analyst = None,
-    table: Table = None,
-    private: Private = None,
-    keep_head: KeepHead = None,
-    memory_limit: MemoryLimit = None,
-    temp_directory: TempDirectory = None,
-    most_rows: MostRows = None,
+    opened: Opened,
     as_json: Json = False,
 ) -> None:
     """Learn a private model of a column; --out keeps it, and `sfumato read MODEL "predict people.csv"` uses it.
@@ -123,20 +88,7 @@ def learn_command(
     about = f"learn {_quoted(target, names)} from {_quoted(features, names)}"
     question = f"{about} with {learner}{f' missing {missing}' if missing else ''}"
     _check_files(question, schema, out, None, None, force=force)
-    desk = _desk(
-        data,
-        schema,
-        ledger,
-        snapshot,
-        same_data,
-        analyst,
-        table,
-        private,
-        keep_head,
-        memory_limit,
-        temp_directory,
-        most_rows,
-    )
+    desk = _desk(data, schema, ledger, opened)
     _show(_answered(desk, question, spend, preview=preview, as_json=as_json), out, None, None, as_json)
 
 
@@ -157,10 +109,10 @@ def _quoted(listed: str, names: Collection[str]) -> str:
     return ", ".join(known)
 
 
-def _desk(*opened: Any) -> Desk:
+def _desk(data: str, schema: Path, ledger: str, opened: Opened) -> Desk:
     from sfumato.cli.asking import Desk
 
-    return Desk(*opened)
+    return Desk(data, schema, ledger, opened)
 
 
 def _answered(desk: Desk, question: str, spend: str | None, *, as_json: bool, **how: bool) -> Found:
@@ -176,6 +128,7 @@ def _answered(desk: Desk, question: str, spend: str | None, *, as_json: bool, **
 
 
 @guarded
+@opens("table", "private", "keep_head", "memory_limit", "temp_directory")
 def refit_command(
     data: Data,
     schema: SchemaPath,
@@ -185,11 +138,7 @@ def refit_command(
     out: Out = None,
     force: Force = False,
     plot: Plot = None,
-    table: Table = None,
-    private: Private = None,
-    keep_head: KeepHead = None,
-    memory_limit: MemoryLimit = None,
-    temp_directory: TempDirectory = None,
+    opened: Opened,
     as_json: Json = False,
 ) -> None:
     """Compute again what is shown of a stored draw; no data are read and nothing is charged."""
@@ -198,7 +147,7 @@ def refit_command(
 
     check_out(out, force=force)
     check_picture(plot)
-    desk = _desk(data, schema, ledger, "", False, None, table, private, keep_head, memory_limit, temp_directory)
+    desk = _desk(data, schema, ledger, opened)
     with watched("Working"):
         found = refit(desk, request)
     _show(found, out, None, plot, as_json)
@@ -235,6 +184,7 @@ def read_command(
 
 
 @guarded
+@opens(*ALL)
 def converse_command(
     data: Data,
     schema: SchemaPath,
@@ -254,37 +204,15 @@ def converse_command(
     ] = None,
     out: Out = None,
     force: Force = False,
-    snapshot: Snapshot = "",
-    same_data: SameData = False,
-    analyst: Analyst = None,
-    table: Table = None,
-    private: Private = None,
-    keep_head: KeepHead = None,
-    memory_limit: MemoryLimit = None,
-    temp_directory: TempDirectory = None,
-    most_rows: MostRows = None,
+    opened: Opened,
     as_json: Json = False,
 ) -> None:
     """Ask many conditions from one spend: its model answers, and the data correct it where it is wrong."""
-    from sfumato.cli.asking import Desk
     from sfumato.cli.conversing import converse
     from sfumato.cli.writing import check_out
 
     check_out(out, force=force)
-    desk = Desk(
-        data,
-        schema,
-        ledger,
-        snapshot,
-        same_data,
-        analyst,
-        table,
-        private,
-        keep_head,
-        memory_limit,
-        temp_directory,
-        most_rows,
-    )
+    desk = _desk(data, schema, ledger, opened)
     named = None if columns is None else [part.strip() for part in columns.split(",")]
     talk = converse(desk, conditions or (), spend, columns=named, queries=queries, name=name, prior=prior)
     written = "" if out is None else f"\n{talk.write(out)}"

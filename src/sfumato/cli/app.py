@@ -12,7 +12,8 @@ from sfumato.cli.books import ledger_app
 from sfumato.cli.evidence import evidence_command
 from sfumato.cli.fair import fair_app
 from sfumato.cli.local import local_app
-from sfumato.cli.options import Charged, Commands, Data, Json, MemoryLimit, Table, TempDirectory
+from sfumato.cli.opened import FILE, Opened, opens
+from sfumato.cli.options import Charged, Commands, Data, Json
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.publishing import publish_app
 from sfumato.cli.reports import report_command
@@ -62,6 +63,7 @@ def about(
 
 @app.command()
 @guarded
+@opens(*FILE)
 def init(
     data: Data,
     *,
@@ -69,9 +71,7 @@ def init(
     look: Annotated[
         bool, typer.Option("--look", help="You consent to a look at private cells, outside of every promise.")
     ] = False,
-    table: Table = None,
-    memory_limit: MemoryLimit = None,
-    temp_directory: TempDirectory = None,
+    opened: Opened,
     as_json: Json = False,
 ) -> None:
     """Draft a schema from the types and names of the columns; with --look, and only then, also from the cells."""
@@ -81,7 +81,7 @@ def init(
         raise ParameterError(f"{str(out)!r} exists already and is not overwritten; write another name after --out.")
     if look:
         typer.echo(LOOKS, err=True)
-    made = draft(data, look=look, table=table, memory_limit=memory_limit, temp_directory=temp_directory)
+    made = draft(data, look=look, **opened.named(*FILE))
     record = {"missing": list(made.missing), "looked": look}
     if out is None:
         emit({**record, "toml": made.to_toml()}, made.to_toml, as_json)
@@ -92,32 +92,31 @@ def init(
 
 @app.command()
 @guarded
+@opens(*FILE)
 def start(
     data: Annotated[
         str | None, typer.Argument(help="A CSV, Parquet or DuckDB file; you are asked if it is left out.")
     ] = None,
-    table: Table = None,
-    memory_limit: MemoryLimit = None,
-    temp_directory: TempDirectory = None,
+    *,
+    opened: Opened,
 ) -> None:
     """Go from a file to a schema, a ledger and a first answer, asked step by step."""
-    from sfumato.cli.start import Opening, walk
+    from sfumato.cli.start import walk
 
-    walk(data, Opening(table, memory_limit, temp_directory))
+    walk(data, opened)
 
 
 @app.command()
 @guarded
+@opens(*FILE)
 def check(
     data: Annotated[str, typer.Argument(help="A file or address of data; of a database, its TOML or JSON.")],
     schema: Annotated[Path | None, typer.Argument(help="The public schema; none after a database.")] = None,
     *,
-    table: Table = None,
+    opened: Opened,
     sources: Annotated[
         list[str] | None, typer.Option("--data", help="Where a table of a database is, as visits=visits.parquet.")
     ] = None,
-    memory_limit: MemoryLimit = None,
-    temp_directory: TempDirectory = None,
     as_json: Json = False,
 ) -> None:
     """Count the cells that a schema repairs: for the curator's eyes, outside of every promise.
@@ -128,10 +127,9 @@ def check(
     from sfumato.cli.sql import sources_of
     from sfumato.errors import ParameterError
     from sfumato.table.database import Database, load
-    from sfumato.table.resources import Resources
     from sfumato.table.schema import Schema
 
-    resources = Resources(memory_limit, temp_directory)
+    resources = opened.resources
     if schema is None:
         place = Path(data)
         database = load(place) if place.suffix.lower() in (".toml", ".json") else None
@@ -145,7 +143,7 @@ def check(
         raise ParameterError("--data names the tables of a database; write sfumato check clinic.toml --data visits=….")
     described = Schema.load(schema)
     with watched("Counting cells"):
-        found = check_table(data, described, table, resources=resources)
+        found = check_table(data, described, opened.table, resources=resources)
     emit(found.to_json(), lambda: f"{NOTICE}\n\n{told_of(found, described.rows_per_person)}", as_json)
 
 

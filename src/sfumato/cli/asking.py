@@ -12,6 +12,7 @@ from typing import Any
 from sfumato.answer import Answer, Frame
 from sfumato.ask.expected import Expected
 from sfumato.cli.hints import in_shell
+from sfumato.cli.opened import MACHINE, Opened
 from sfumato.curator import Curator, curate
 from sfumato.curator.grouped import divided
 from sfumato.curator.typed import Request, read_request
@@ -32,6 +33,10 @@ DELTA = Fraction(1, 10**6)
 """The delta at which a loss is told where neither the spend nor the limit names one."""
 
 
+READ = ("snapshot", "same_data", "table", *MACHINE)
+"""What says which rows are read, and how."""
+
+
 @dataclass(frozen=True)
 class Desk:
     """What a command opens: the data, their schema and their ledger, and who asks."""
@@ -39,32 +44,15 @@ class Desk:
     data: str
     schema: Path
     ledger: str
-    snapshot: str = ""
-    same_data: bool = False
-    analyst: str | None = None
-    table: str | None = None
-    private: Path | None = None
-    keep_head: Path | None = None
-    memory_limit: str | None = None
-    temp_directory: Path | None = None
-    most_rows: int | None = None
+    opened: Opened
 
     @contextmanager
     def open(self, schema: Schema | None = None) -> Iterator[Curator]:
         """Open table and ledger, and close both."""
         described = Schema.load(self.schema) if schema is None else schema
-        with Ledger(self.ledger, schema=accepted(described), private=self.private, keep_head=self.keep_head) as book:
-            curator = curate(
-                self.data,
-                described,
-                ledger=book,
-                snapshot=self.snapshot,
-                same_data=self.same_data,
-                table=self.table,
-                memory_limit=self.memory_limit,
-                temp_directory=self.temp_directory,
-                most_rows=self.most_rows,
-            )
+        kept, how = self.opened.named("private", "keep_head"), self.opened.named(*READ)
+        with Ledger(self.ledger, schema=accepted(described), **kept) as book:
+            curator = curate(self.data, described, ledger=book, **how)
             with curator.table:
                 yield curator
 
@@ -203,14 +191,14 @@ def ask(
         raise ParameterError("A preview needs a spend to look at; write for example --spend 'Pure(0.1)'.")
     with desk.open(described) as curator:
         if bound is not None and preview:
-            seen = curator.preview(request.asked, bound, analyst=desk.analyst)
+            seen = curator.preview(request.asked, bound, analyst=desk.opened.analyst)
             said = " ".join([seen.text, in_shell(seen.error), *divided(len(request.groups), seen.expected)])
             loss = curator.loss(request.asked, bound)
             delta = told_at(curator, bound)
             return Found(loss, said, seen.fits, expected=seen.expected, free=seen.free, delta=delta)
         if bound is not None and rehearse:
             return replace(_rehearsed(curator, request, bound), together=together)
-        answers = curator.ask(request.asked, bound, analyst=desk.analyst)
+        answers = curator.ask(request.asked, bound, analyst=desk.opened.analyst)
         return replace(found_in(curator, request, answers), together=together, delta=told_at(curator, bound))
 
 

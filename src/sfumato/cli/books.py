@@ -9,23 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli.opened import MACHINE, STATE, Opened, opens
 from sfumato.cli.options import (
-    Analyst,
     Asked,
     Data,
     Json,
     KeepHead,
     LedgerCommands,
     LedgerPlace,
-    MemoryLimit,
-    MostRows,
     PaidSpend,
     Private,
-    SameData,
     SchemaPath,
-    Snapshot,
-    Table,
-    TempDirectory,
+    commands_of,
 )
 from sfumato.cli.outcome import CHECK_FAILED, REFUSED, emit, guarded
 from sfumato.errors import AccuracyWarning, LedgerError
@@ -41,11 +36,8 @@ TALKS = (
     "`sfumato ledger give-up LEDGER NAME` ends it for good."
 )
 
-ledger_app = typer.Typer(
-    cls=LedgerCommands,
-    help="Make and read the ledger of a population: its limits, and what has been used of them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+ledger_app = commands_of(
+    LedgerCommands, "Make and read the ledger of a population: its limits, and what has been used of them."
 )
 
 
@@ -139,6 +131,7 @@ def give_up(
 
 @ledger_app.command()
 @guarded
+@opens(*STATE, "table", "private", *MACHINE)
 def preview(
     ledger: LedgerPlace,
     data: Data,
@@ -146,34 +139,14 @@ def preview(
     question: Asked,
     *,
     spend: PaidSpend,
-    snapshot: Snapshot = "",
-    same_data: SameData = False,
-    analyst: Analyst = None,
-    table: Table = None,
-    private: Private = None,
-    memory_limit: MemoryLimit = None,
-    temp_directory: TempDirectory = None,
-    most_rows: MostRows = None,
+    opened: Opened,
     as_json: Json = False,
 ) -> None:
     """Say whether a question would fit, or that it was answered before and is free; costs nothing."""
     from sfumato.cli.asking import Desk, ask, preview_text
 
     with watched("Working"):
-        desk = Desk(
-            data,
-            schema,
-            ledger,
-            snapshot,
-            same_data,
-            analyst,
-            table,
-            private,
-            None,
-            memory_limit,
-            temp_directory,
-            most_rows,
-        )
+        desk = Desk(data, schema, ledger, opened)
         found = ask(desk, question, spend, preview=True)
     emit(found.to_json(), lambda: preview_text(found), as_json)
     if not found.fits:

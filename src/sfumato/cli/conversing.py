@@ -95,7 +95,7 @@ def converse(
     with (
         desk.open(described) as curator,
         curator.converse(
-            columns, queries=queries, spend=bound, name=name, analyst=desk.analyst, prior=prior
+            columns, queries=queries, spend=bound, name=name, analyst=desk.opened.analyst, prior=prior
         ) as conversation,
     ):
         talk.name = conversation.name

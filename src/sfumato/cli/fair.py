@@ -10,18 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.hints import in_shell
-from sfumato.cli.options import Json, Subcommands
+from sfumato.cli.options import Json, Subcommands, commands_of
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
 
-fair_app = typer.Typer(
-    cls=Subcommands,
-    help="Treat similar people similarly: audit decisions, compare groups.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+fair_app = commands_of(Subcommands, "Treat similar people similarly: audit decisions, compare groups.")
 
 
 @fair_app.callback()
@@ -83,16 +77,7 @@ def audit_command(
         if html is not None:
             report.save(html)
     cautions = [str(warning.message) for warning in caught if issubclass(warning.category, FairnessWarning)]
-    record = report.to_json()
-    record["warnings"] = [*cautions, *record["warnings"]]
-
-    def text() -> str:
-        written = [] if html is None else [f"Wrote {html}."]
-        return "\n\n".join([*(f"Warning: {caution}" for caution in cautions), in_shell(str(report)), *written])
-
-    emit(record, text, as_json)
-    if not report.ok:
-        raise typer.Exit(CHECK_FAILED)
+    _tell(report, cautions, html, as_json)
 
 
 @fair_app.command("compare")
@@ -112,7 +97,7 @@ def compare_command(
     ] = None,
     label: Annotated[
         str | None, typer.Option(help="A column of who deserved the good decision: 0 and 1, or words.")
-    ] = (None),
+    ] = None,
     deserving: Annotated[str | None, typer.Option(help="The good label, where labels are words.")] = None,
     scores: Annotated[str | None, typer.Option(help="A column of scores from 0 to 1.")] = None,
     intersections: Annotated[int, typer.Option(help="How many columns at most make groups together: 1, 2 or 3.")] = 2,
@@ -136,12 +121,17 @@ def compare_command(
         if out is not None:
             report.save(out)
     cautions = [str(warning.message) for warning in caught if issubclass(warning.category, FairnessWarning)]
+    _tell(report, cautions, out, as_json)
+
+
+def _tell(report: Any, cautions: list[str], written: Path | None, as_json: bool) -> None:
+    """Print a report and what was warned of; end with 3 if something is raised."""
     record = report.to_json()
     record["warnings"] = [*cautions, *record["warnings"]]
 
     def text() -> str:
-        written = [] if out is None else [f"Wrote {out}."]
-        return "\n\n".join([*(f"Warning: {caution}" for caution in cautions), in_shell(str(report)), *written])
+        files = [] if written is None else [f"Wrote {written}."]
+        return "\n\n".join([*(f"Warning: {caution}" for caution in cautions), in_shell(str(report)), *files])
 
     emit(record, text, as_json)
     if not report.ok:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.options import Json, Subcommands
+from sfumato.cli.options import Json, Subcommands, commands_of
 from sfumato.cli.outcome import emit, guarded
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact.written import amount, rounded
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from sfumato.local import Plan
     from sfumato.privacy import Approximate, Bound
 
-local_app = typer.Typer(
-    cls=Subcommands,
-    help="Find popular items without collecting them: plan, randomize, collect, decode.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+local_app = commands_of(Subcommands, "Find popular items without collecting them: plan, randomize, collect, decode.")
 
 local_app.command("serve")(serve)
 

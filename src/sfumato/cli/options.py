@@ -100,6 +100,11 @@ class LedgerCommands(Commands):
     instead = OF_LEDGERS
 
 
+def commands_of(kind: type[Commands], help: str) -> typer.Typer:
+    """Return a list of commands about one thing; plain, as the list that it stands in."""
+    return typer.Typer(cls=kind, help=help, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
 UsageError: Any = typer.BadParameter.__bases__[0]
 """What typer raises of wrong arguments; versions differ in where it stands."""
 UNQUOTED = (
@@ -170,8 +175,7 @@ MemoryLimit = Annotated[
     typer.Option(help="What the engine and a reading may hold in memory, for example 8GB; 80 % of what there is."),
 ]
 TempDirectory = Annotated[
-    Path | None,
-    typer.Option(help="Where rows go that do not fit memory: as secret as the data; the system's own if left out."),
+    Path | None, typer.Option(help="Where rows go that do not fit memory, as secret as the data; the system's usually.")
 ]
 MostRows = Annotated[
     int | None,

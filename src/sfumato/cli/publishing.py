@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.options import Json, MemoryLimit, MostRows, Subcommands, TempDirectory
+from sfumato.cli.opened import MACHINE, Opened, opens
+from sfumato.cli.options import Json, Subcommands, commands_of
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
@@ -17,11 +18,8 @@ from sfumato.show.progress import watched
 if TYPE_CHECKING:
     from sfumato.publish import Period, Publication
 
-publish_app = typer.Typer(
-    cls=Subcommands,
-    help="Releases that repeat, declared in one file: every period is released once, under one promise.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+publish_app = commands_of(
+    Subcommands, "Releases that repeat, declared in one file: every period is released once, under one promise."
 )
 File = Annotated[Path, typer.Argument(help="The TOML file of the publication.")]
 Empty = Annotated[
@@ -53,6 +51,7 @@ def preview(
 
 @publish_app.command()
 @guarded
+@opens(*MACHINE)
 def run(
     file: File,
     *,
@@ -61,13 +60,11 @@ def run(
     again: Annotated[str | None, typer.Option(help="Ask and charge a dead period anew, in full.")] = None,
     empty: Empty = None,
     today: Today = None,
-    memory_limit: MemoryLimit = None,
-    temp_directory: TempDirectory = None,
-    most_rows: MostRows = None,
+    opened: Opened,
     as_json: Json = False,
 ) -> None:
     """Release every period that is due and not done, the oldest first; complete what was cut short."""
-    publication = _load(file, memory_limit, temp_directory, most_rows)
+    publication = _load(file, opened)
     if sum(one is not None for one in (period, give_up, again)) > 1:
         raise ParameterError("--period, --give-up and --again each name a period; write one of them.")
     if give_up is not None:
@@ -81,6 +78,7 @@ def run(
 
 @publish_app.command()
 @guarded
+@opens(*MACHINE)
 def backfill(
     file: File,
     *,
@@ -88,14 +86,12 @@ def backfill(
     last: Annotated[str, typer.Option("--to", help="The last day.")],
     empty: Empty = None,
     today: Today = None,
-    memory_limit: MemoryLimit = None,
-    temp_directory: TempDirectory = None,
-    most_rows: MostRows = None,
+    opened: Opened,
     as_json: Json = False,
 ) -> None:
     """Release the periods between two days; running totals go on in their order."""
     with watched("Publishing"):
-        publication = _load(file, memory_limit, temp_directory, most_rows)
+        publication = _load(file, opened)
         _told(publication.backfill(first, last, _day(today), empty=empty or ()), as_json)
 
 
@@ -121,13 +117,10 @@ def verify(file: File, as_json: Json = False) -> None:
         raise typer.Exit(CHECK_FAILED)
 
 
-def _load(
-    file: Path, memory_limit: str | None = None, temp_directory: Path | None = None, most_rows: int | None = None
-) -> Publication:
+def _load(file: Path, opened: Opened | None = None) -> Publication:
     from sfumato.publish import Publication
 
-    how: dict[str, Any] = {"memory_limit": memory_limit, "temp_directory": temp_directory, "most_rows": most_rows}
-    return Publication.load(file, **how)
+    return Publication.load(file, **(opened or Opened()).named(*MACHINE))
 
 
 def _told(done: Sequence[Period], as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.options import Json, Subcommands
+from sfumato.cli.options import Json, Subcommands, commands_of
 from sfumato.cli.outcome import emit, guarded
 from sfumato.errors import ParameterError
 
@@ -18,13 +18,7 @@ if TYPE_CHECKING:
     from sfumato.serve.house import House
     from sfumato.serve.identity import People
 
-user_app = typer.Typer(
-    cls=Subcommands,
-    help="Accounts of a service: add, list, give new tokens, remove.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+user_app = commands_of(Subcommands, "Accounts of a service: add, list, give new tokens, remove.")
 HousePath = Annotated[Path, typer.Option("--house", help="The house that the account is for.")]
 HOUSE = Path("house.toml")
 MISSING = "The service needs more packages; run pip install 'sfumato[serve]'."

@@ -9,22 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.hints import in_shell
-from sfumato.cli.options import (
-    Analyst,
-    Force,
-    Json,
-    KeepHead,
-    LedgerOption,
-    MemoryLimit,
-    Out,
-    Private,
-    SameData,
-    SchemaPath,
-    Snapshot,
-    Spend,
-    TempDirectory,
-    Together,
-)
+from sfumato.cli.opened import STATE, Opened, opens
+from sfumato.cli.options import Force, Json, LedgerOption, Out, SchemaPath, Spend, Together
 from sfumato.cli.outcome import emit, guarded
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
@@ -40,6 +26,7 @@ _STATEMENT = re.compile(r"\s*(select|with|explain)\s", re.IGNORECASE)
 
 
 @guarded
+@opens(*STATE, "private", "keep_head", "memory_limit", "temp_directory")
 def sql_command(
     schema: SchemaPath,
     statement: Statement = None,
@@ -53,13 +40,7 @@ def sql_command(
     together: Together = False,
     out: Out = None,
     force: Force = False,
-    snapshot: Snapshot = "",
-    same_data: SameData = False,
-    analyst: Analyst = None,
-    private: Private = None,
-    keep_head: KeepHead = None,
-    memory_limit: MemoryLimit = None,
-    temp_directory: TempDirectory = None,
+    opened: Opened,
     as_json: Json = False,
 ) -> None:
     """Answer a SELECT over one or several tables, charged to a ledger before the data are touched.
@@ -78,21 +59,13 @@ def sql_command(
     described = load(schema)
     bound = None if spend is None else read_bound(spend)
     sources = sources_of(schema, described, data)
-    with Ledger(ledger, schema=accepted(described), private=private, keep_head=keep_head) as book:
+    with Ledger(ledger, schema=accepted(described), **opened.named("private", "keep_head")) as book:
         with watched("Working"):
-            curator = curate(
-                sources,
-                described,
-                ledger=book,
-                snapshot=snapshot,
-                same_data=same_data,
-                memory_limit=memory_limit,
-                temp_directory=temp_directory,
-            )
+            how = opened.named("snapshot", "same_data", "memory_limit", "temp_directory")
+            curator = curate(sources, described, ledger=book, **how)
         with curator.table:
-            found = (
-                curator.explain(text, bound, analyst=analyst) if explain else curator.sql(text, bound, analyst=analyst)
-            )
+            ask = curator.explain if explain else curator.sql
+            found = ask(text, bound, analyst=opened.analyst)
             _show(found, together, out, as_json)
 
 

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import typer
 
 from sfumato.cli.asking import Desk, ask
-from sfumato.cli.checking import CellsRead, read_cells
+from sfumato.cli.checking import read_cells
 from sfumato.cli.columns import GRAMMAR, column_text, corrected, example_of
 from sfumato.cli.hints import in_shell
+from sfumato.cli.opened import FILE, Opened
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.ledger import Budget, Ledger, Unbounded
 from sfumato.ledger.typed import read_bound
@@ -24,7 +25,6 @@ from sfumato.table.drafting import LOOKS, Draft, draft
 from sfumato.table.mistakes import unfilled
 from sfumato.table.names import FILL
 from sfumato.table.repeats import asked_in_turn
-from sfumato.table.resources import Resources
 from sfumato.table.schema import Schema
 
 Read = TypeVar("Read")
@@ -38,58 +38,23 @@ SHARE = 10
 """The first answer takes this part of the limit."""
 
 
-@dataclass(frozen=True)
-class Opening:
-    """How the data are opened: which table of several, and what may be used of the machine."""
-
-    table: str | None = None
-    memory_limit: str | None = None
-    temp_directory: Path | None = None
-
-    @property
-    def resources(self) -> Resources:
-        """What an engine may use."""
-        return Resources(self.memory_limit, self.temp_directory)
-
-    def drafted(self, place: str, *, look: bool) -> Draft:
-        """Return a draft of a schema."""
-        return draft(
-            place, look=look, table=self.table, memory_limit=self.memory_limit, temp_directory=self.temp_directory
-        )
-
-    def read(self, place: str, schema: Schema) -> CellsRead:
-        """Return how many cells a schema reads."""
-        return read_cells(place, schema, self.table, self.resources)
-
-    def desk(self, data: str, schema: Path, ledger: str) -> Desk:
-        """Return what a question is asked of."""
-        return Desk(
-            data,
-            schema,
-            ledger,
-            table=self.table,
-            memory_limit=self.memory_limit,
-            temp_directory=self.temp_directory,
-        )
-
-
-def walk(data: str | None, opening: Opening) -> None:
+def walk(data: str | None, opened: Opened) -> None:
     """Ask everything that is needed, write what is made, and show the first answer."""
     place = data or _asked("Which file holds the data?", str, example="people.csv")
     if described := _described(place):
         path, schema = described
         ledger, limit = _ledger(schema, Path(place).with_suffix(".ledger").name)
-        _first([place, str(path), str(ledger)], schema, limit.split(SHARE), opening)
+        _first([place, str(path), str(ledger)], schema, limit.split(SHARE), opened)
         return
-    drafted = opening.drafted(place, look=False)
+    drafted = draft(place, **opened.named(*FILE))
     person = drafted.record.get("person")
     named = [*([person] if person not in (None, FILL) else []), *drafted.record["columns"]]
     typer.echo(f"{place} has the columns {', '.join(named)}.")
     if _may_look():
-        drafted = opening.drafted(place, look=True)
+        drafted = draft(place, look=True, **opened.named(*FILE))
         for said in drafted.notes.get("", ()):
             typer.echo(f"  {in_shell(asked_in_turn(said))}")
-    drafted = _columns_that_read(place, _people(drafted), opening)
+    drafted = _columns_that_read(place, _people(drafted), opened)
     path = _new_path("Where shall the schema be written?", _usual_schema(place).name)
     if drafted.looked and not _yes(
         "Have you compared these ranges and lists with what is publicly known about such data?", default=False
@@ -102,7 +67,7 @@ def walk(data: str | None, opening: Opening) -> None:
     path.write_text(schema.to_toml(), encoding="utf-8")
     typer.echo(f"Wrote {path}.")
     ledger, limit = _ledger(schema, Path(place).with_suffix(".ledger").name)
-    _first([place, str(path), str(ledger)], schema, limit.split(SHARE), opening)
+    _first([place, str(path), str(ledger)], schema, limit.split(SHARE), opened)
 
 
 # Describe
@@ -181,20 +146,20 @@ def _columns(drafted: Draft, typed: Mapping[str, Any] | None = None) -> Draft:
     return drafted
 
 
-def _columns_that_read(place: str, proposed: Draft, opening: Opening) -> Draft:
+def _columns_that_read(place: str, proposed: Draft, opened: Opened) -> Draft:
     """Ask about the columns; with consent to look, say what they read, and ask anew where much would be lost."""
     drafted = _columns(proposed)
-    while proposed.looked and not _reads_enough(place, proposed, drafted, opening):
+    while proposed.looked and not _reads_enough(place, proposed, drafted, opened):
         drafted = _columns(proposed, drafted.record["columns"])
     return drafted
 
 
-def _reads_enough(place: str, proposed: Draft, drafted: Draft, opening: Opening) -> bool:
+def _reads_enough(place: str, proposed: Draft, drafted: Draft, opened: Opened) -> bool:
     """Say how many cells each column reads, and ask whether to go on where it is far fewer than as proposed."""
     columns = drafted.record["columns"]
     if not columns:
         return True  # the schema says what is wrong with that
-    found = opening.read(place, _only(columns))
+    found = read_cells(place, _only(columns), opened.table, opened.resources)
     said = ", ".join(f"{name} {count:,}" for name, count in found.read.items())
     typer.echo(f"\nOf {found.rows:,} cells each column can read: {said}. (Private, for your eyes.)")
     if moved := ", ".join(f"{name} {count:,}" for name, count in found.moved.items() if count):
@@ -206,7 +171,7 @@ def _reads_enough(place: str, proposed: Draft, drafted: Draft, opening: Opening)
     }
     if not changed:
         return True
-    before = opening.read(place, _only(changed))
+    before = read_cells(place, _only(changed), opened.table, opened.resources)
     lost = [name for name, count in before.read.items() if found.read[name] < FAR_FEWER * count]
     for name in lost:
         typer.echo(
@@ -294,13 +259,13 @@ def _new_ledger(schema: Schema, usual: str) -> tuple[Path, Bound]:
     return path, limit
 
 
-def _first(places: Sequence[str], schema: Schema, spend: Bound, opening: Opening) -> None:
+def _first(places: Sequence[str], schema: Schema, spend: Bound, opened: Opened) -> None:
     """Ask the first question, and say how to go on; `places` are those of the data, the schema and the ledger."""
     data, path, ledger = places
     typer.echo(f"\nNow ask: {', '.join(suggestions(schema))}. It takes a tenth of the limit, {spend!s}.")
 
     def answered(text: str) -> str:
-        return ask(opening.desk(data, Path(path), ledger), text, str(spend)).text()
+        return ask(Desk(data, Path(path), ledger, opened), text, str(spend)).text()
 
     typer.echo(_asked("Your question", answered, suggestions(schema)[0]))
     following = shlex.join(

@@ -33,7 +33,6 @@ from sfumato.noise import new_key
 from sfumato.privacy import EVERYTHING, Bound, Loss, bound_from_json
 from sfumato.privacy.bounds import require_bound
 from sfumato.questions import Question
-from sfumato.questions.conversation.priors import Prior
 from sfumato.serve.remote_talk import RemoteConversation, prior_json
 from sfumato.serve.wire import error_from
 from sfumato.show.progress import PATIENCE, watched
@@ -352,16 +351,10 @@ class Remote(Shorthands):
         return bound_from_json(self._get(f"/share?{urlencode({'part': str(part)})}")["spend"])
 
     def converse(
-        self,
-        domain: Sequence[str] | None = None,
-        *,
-        queries: int = 100_000,
-        spend: Bound,
-        prior: Prior | str | None = None,
-        **options: Any,
+        self, domain: Sequence[str] | None = None, *, queries: int = 100_000, spend: Bound, **options: Any
     ) -> Any:
-        """Open a conversation, or go on with the one of this `name`; as `Curator.converse` does."""
-        name = options.pop("name", None)
+        """Open a conversation, or go on with the one of this `name`, from a `prior=`; as `Curator.converse` does."""
+        name, prior = options.pop("name", None), options.pop("prior", None)
         self._me(options.pop("analyst", None))
         if options:
             raise ParameterError(f"A service takes no {min(options)}= for a conversation; leave it out.")

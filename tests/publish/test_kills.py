@@ -228,8 +228,6 @@ def test_a_step_that_is_cut_short_anywhere_gives_the_same_bytes(tmp_path, monkey
 
 
 @pytest.mark.audit
-# A directory for temporary files that does not get its name leaves its lock to the interpreter, which closes it.
-@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_disk_that_is_full_at_a_step_loses_nothing(tmp_path, monkeypatch, kind):
     """Two days with a running total; where a step fails, the disk is freed and the publication is run again."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import os
 import signal
 import subprocess
@@ -163,3 +165,29 @@ def test_the_time_of_a_sweep_is_nothing_beside_an_opening(tmp_path: Path) -> Non
     start = time.process_time()
     sweep(tmp_path)
     assert time.process_time() - start < 0.5
+
+
+@pytest.mark.parametrize("step", ["rename", "open", "write"])
+def test_of_a_directory_that_cannot_be_made_nothing_is_left(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An unclosed lock would end this test: warnings are errors here."""
+
+    def full(*_: object, **__: object) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    real = os.open
+
+    def refused(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        return full() if flags & os.O_CREAT else real(path, flags, *rest, **more)
+
+    if step == "rename":
+        monkeypatch.setattr(Path, "rename", full)
+    elif step == "open":
+        monkeypatch.setattr(os, "open", refused)
+    else:
+        monkeypatch.setattr(scratch, "_machine", full)
+    with pytest.raises(OSError, match="No space left"):
+        Scratch(tmp_path)
+    gc.collect()
+    assert not list(tmp_path.iterdir())

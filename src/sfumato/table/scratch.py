@@ -9,8 +9,8 @@ import stat
 import tempfile
 import weakref
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from sfumato.durable import OWNER_ONLY
 
@@ -30,9 +30,14 @@ class Scratch:
     def __init__(self, parent: str | Path | None = None) -> None:
         above = Path(tempfile.gettempdir() if parent is None else parent)
         made = Path(tempfile.mkdtemp(prefix=MAKING, dir=above))
-        held = _locked(made / LOCK, make=True)
-        self.path = above / (PREFIX + made.name.removeprefix(MAKING))
-        made.rename(self.path)
+        held = None
+        try:
+            held = _locked(made / LOCK, make=True)
+            self.path = above / (PREFIX + made.name.removeprefix(MAKING))
+            made.rename(self.path)
+        except BaseException:  # the disk is full, say: nothing is left of it
+            _removed(made, held, os.getpid())
+            raise
         self._ended = weakref.finalize(self, _removed, self.path, held, os.getpid())
 
     def close(self) -> None:
@@ -76,14 +81,14 @@ def _is_own(entry: os.DirEntry[str]) -> bool:
     return stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == OWNER_ONLY and found.st_uid == os.getuid()
 
 
-def _locked(path: Path, *, make: bool = False) -> BinaryIO | None:
+def _locked(path: Path, *, make: bool = False) -> FileIO | None:
     """Return an open file that holds its lock until it is closed; None where another has it, or nobody can lock."""
     try:
         import fcntl
     except ImportError:  # then nothing is swept
         return None
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT | os.O_EXCL if make else 0)
-    held = os.fdopen(os.open(path, flags, 0o600), "r+b")
+    held = os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Whoever had it may have removed the file between its being opened and locked.
@@ -94,8 +99,11 @@ def _locked(path: Path, *, make: bool = False) -> BinaryIO | None:
         held.close()
         return None
     if make:
-        held.write(" ".join(sorted(_machine())).encode())
-        held.flush()
+        try:
+            held.write(" ".join(sorted(_machine())).encode())
+        except OSError:
+            held.close()
+            raise
     return held
 
 
@@ -108,7 +116,7 @@ def _machine() -> set[str]:
     return found or {f"node:{platform.node().replace(' ', '_')}"}
 
 
-def _removed(path: Path, held: BinaryIO | None, process: int) -> None:
+def _removed(path: Path, held: FileIO | None, process: int) -> None:
     """Remove a directory, unless this is a process that was split off the one that made it."""
     if os.getpid() == process:
         _emptied(path)

@@ -286,7 +286,11 @@ class TestShards:
 
 def _all(found: Fresh) -> Any:
     """Return the records of all ids, new or not."""
-    return Fresh(found.words, found.values, np.full(len(found.old), -1), found.first).records(17)
+    return _table(Fresh(found.words, found.values, np.full(len(found.old), -1), found.first))
+
+
+def _table(found: Fresh) -> Any:
+    return np.concatenate([np.zeros((0, 17), dtype=np.uint8), *found.records(17)])
 
 
 class TestIds:
@@ -307,7 +311,7 @@ class TestIds:
                 known[id.tobytes()] = min(value, known.get(id.tobytes(), value))
             assert new == len(known) - len(before)
             assert kept == sum(before.get(key) != value for key, value in known.items())
-            rows = found.records(17)
+            rows = _table(found)
             assert rows.tolist() == sorted(rows.tolist())
             files = [*files, rows] if len(files) < 5 else [np.concatenate(list(merged([*files, rows])))]
         assert len(known) > 3000

@@ -111,7 +111,7 @@ def check_envelopes(count: int, seed: int) -> None:
         values, fine, _ = SMALL.wire.read_many(parcel.reports)
         found = fresh(parcel.ids[fine], values[fine], [Sorted(rows) for rows in files])
         found.count(counts)
-        files.append(found.records(SHARDS.width))
+        files.append(np.concatenate([np.zeros((0, SHARDS.width), dtype=np.uint8), *found.records(SHARDS.width)]))
         files = files if len(files) < 20 else [np.concatenate([files[0][:0], *merged(files)])]
         for id, report in fits:
             value = SMALL.wire.read(report)

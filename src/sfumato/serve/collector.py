@@ -158,7 +158,8 @@ def _prepare() -> None:
     before = np.zeros((1, ID_BYTES + wire.value_bytes), dtype=np.uint8)
     mapped = np.frombuffer(before.tobytes(), dtype=np.uint8).reshape(before.shape)
     files = [Sorted(before), Sorted(mapped)]
-    fresh(np.zeros((1, ID_BYTES), dtype=np.uint8), np.zeros(1, dtype=np.int64), files).records(len(before[0]))
+    found = fresh(np.zeros((1, ID_BYTES), dtype=np.uint8), np.zeros(1, dtype=np.int64), files)
+    list(found.records(len(before[0])))
 
 
 def _plans(request: Request) -> Sequence[Plan]:

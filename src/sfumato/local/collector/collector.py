@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,6 +40,7 @@ from sfumato.local.collector.shards import (
     shard_name,
     shard_paths,
     unfinished,
+    write_parts,
     write_shard,
 )
 from sfumato.local.plan import Plan
@@ -187,8 +188,8 @@ class Collector:
                 return [self._too_late(batch) for batch in batches]
             before = self._number
             try:
-                said, records, names = self._count(batches)
-                self._write(records, names, sum(said, Intake()))
+                said, count, records, names = self._count(batches)
+                self._write(count, records, names, sum(said, Intake()))
                 # They are on the disk, and merging takes memory of its own.
                 del records
                 self._merge_shards()
@@ -259,8 +260,8 @@ class Collector:
         self._late += said
         return said
 
-    def _count(self, batches: Sequence[Batch]) -> tuple[list[Intake], Any, list[str]]:
-        """Count batches in memory; return what became of each, the records to be written, and names of batches."""
+    def _count(self, batches: Sequence[Batch]) -> tuple[list[Intake], int, Iterable[Any], list[str]]:
+        """Count batches in memory; return what became of each, how many records are written, these, and names."""
         names: list[str] = []
         said: list[Intake] = []
         ids, values = [], []
@@ -274,16 +275,19 @@ class Collector:
         numbers = _together(values, NOTHING[1])
         if not layout.ids:
             np.add.at(counts, numbers, 1)
-            records, accepted = layout.records(numbers), owners
+            written, accepted = len(numbers), owners
+            records: Iterable[Any] = [layout.records(numbers)]
         else:
             new = fresh(_together(ids, NOTHING[0]), numbers, list(self._state.files.values()))
             new.count(counts)
-            records, accepted = new.records(layout.width), owners[new.first[new.new]]
+            written, accepted = int(new.kept.sum()), owners[new.first[new.new]]
+            records = new.records(layout.width)
         self._state.server.accepted += len(accepted)
         each, all_good = (np.bincount(part, minlength=len(batches)).tolist() for part in (accepted, owners))
         told = zip(said, each, all_good, strict=True)
         return (
             [Intake(took, good - took, one.envelope, one.repeated, one.refused) for one, took, good in told],
+            written,
             records,
             names,
         )
@@ -316,17 +320,21 @@ class Collector:
             ids = parcel.ids if self._layout.ids else NOTHING[0]
         return Intake(envelope=parcel.envelope, refused=wrong + Refused(length=parcel.length)), ids, values
 
-    def _write(self, records: Any, names: list[str], intake: Intake) -> None:
+    def _write(self, count: int, records: Iterable[Any], names: list[str], intake: Intake) -> None:
         # That a batch came again is told to its sender, and is no fact about the collection.
         intake = replace(intake, repeated=0)
         if intake == Intake() and not names:
             return
-        path = self._next_path()
-        write_shard(path, self._layout, Shard(records, intake, tuple(names)))
+        path, nothing = self._next_path(), np.zeros((0, self._layout.width), dtype=np.uint8)
+        shard = Shard(nothing, intake, tuple(names))
+        if count * self._layout.width > MAPPED:
+            # A long one is mapped rather than kept, and never in memory as a whole.
+            write_parts(path, self._layout, shard, count, records)
+            kept = read_shard(path, self._layout, written=True).records
+        else:
+            kept = np.concatenate([nothing, *records])
+            write_shard(path, self._layout, replace(shard, records=kept))
         self._tiers[path] = 0
-        # A long one is mapped rather than kept.
-        long = records.nbytes > MAPPED
-        kept = read_shard(path, self._layout, written=True).records if long else records
         self._state.files[path] = Sorted(kept)
         self._state.note(intake, names)
 

@@ -54,13 +54,15 @@ class Fresh:
         np.add.at(counts, self.values[self.kept], 1)
         np.subtract.at(counts, self.old[self.kept & ~self.new], 1)
 
-    def records(self, width: int) -> Any:
-        """Return what is kept as sorted records of so many bytes."""
+    def records(self, width: int) -> Iterator[Any]:
+        """Yield what is kept as sorted records of so many bytes, a part at a time, so that little memory is needed."""
         from sfumato.local.kernels.ids import write_records
 
-        made = np.empty((int(self.kept.sum()), width), dtype=np.uint8)
-        write_records(self.words, self.values, self.kept, made)
-        return made
+        for start in range(0, len(self.words), RANGE):
+            part = slice(start, start + RANGE)
+            made = np.empty((int(self.kept[part].sum()), width), dtype=np.uint8)
+            write_records(self.words[part], self.values[part], self.kept[part], made)
+            yield made
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,10 @@ def fresh(ids: Any, values: Any, files: Sequence[Sorted]) -> Fresh:
     ids = np.ascontiguousarray(ids)
     words = np.empty((len(ids), 2), dtype=np.uint64)
     smallest, first = np.empty(len(ids), dtype=np.int64), np.empty(len(ids), dtype=np.int32)
-    count = distinct(ids, values, by_rows(ids), words, smallest, first)
+    # What is not filled yet is room to put the rows in order.
+    places = by_rows(ids, (first, *smallest.view(np.uint32).reshape(2, -1)))
+    count = distinct(ids, values, places, words, smallest, first)
+    del ids, places  # what follows goes by words
     old = np.full(count, NONE, dtype=np.int64)
     for file in files:
         for part, records in file.parts(words[:count]):
@@ -123,8 +128,10 @@ def let_go(*files: Any) -> None:
             mapped.madvise(mmap.MADV_DONTNEED)
 
 
-def by_rows(rows: Any) -> Any:
+def by_rows(rows: Any, room: Sequence[Any] | None = None) -> Any:
     """Return the order of rows of bytes as text; equal ones stay in the order in which they stand.
+
+    `room` are three tables to work in, as long as the rows, of whole numbers of 32 bits: one with a sign, two without.
 
     >>> by_rows(np.array([[2, 0], [1, 9], [2, 0], [1, 3]], dtype=np.uint8)).tolist()
     [3, 1, 0, 2]
@@ -133,8 +140,8 @@ def by_rows(rows: Any) -> Any:
         return np.argsort(_heads(rows), kind="stable")
     from sfumato.local.kernels.ids import order
 
-    found, spare = (np.empty(len(rows), dtype=np.int32) for _ in range(2))
-    heads, others = (np.empty(len(rows), dtype=np.uint32) for _ in range(2))
+    found = np.empty(len(rows), dtype=np.int32)
+    spare, heads, others = room or (np.empty(len(rows), dtype=kind) for kind in (np.int32, np.uint32, np.uint32))
     return found if order(np.ascontiguousarray(rows), found, spare, heads, others) else by_whole_rows(rows)
 
 

@@ -75,11 +75,11 @@ class Shard:
 
 def write_shard(path: Path, layout: Layout, shard: Shard) -> None:
     """Write a shard durably."""
-    _write(path, layout, shard, len(shard.records), [shard.records])
+    write_parts(path, layout, shard, len(shard.records), [shard.records])
 
 
-def _write(path: Path, layout: Layout, shard: Shard, count: int, parts: Iterable[Any]) -> None:
-    """Write a shard whose records come in parts."""
+def write_parts(path: Path, layout: Layout, shard: Shard, count: int, parts: Iterable[Any]) -> None:
+    """Write a shard durably whose records come in parts, and are so many together."""
     head = {
         "plan": layout.digest,
         "records": count,
@@ -93,14 +93,14 @@ def _write(path: Path, layout: Layout, shard: Shard, count: int, parts: Iterable
     text = json.dumps(head, sort_keys=True, separators=(",", ":")).encode()
     checksum = hashlib.sha256()
 
-    def pieces() -> Iterator[bytes]:
+    def pieces() -> Iterator[Any]:
         for piece in (MAGIC, len(text).to_bytes(4, "big"), text):
             checksum.update(piece)
             yield piece
         for part in parts:
-            piece = part.tobytes()
-            checksum.update(piece)
-            yield piece
+            table = np.ascontiguousarray(part).data  # seen, and not copied
+            checksum.update(table)
+            yield table
         yield checksum.digest()
 
     write_durably(path, pieces())
@@ -175,7 +175,7 @@ def replace_shards(path: Path, layout: Layout, old: Sequence[Path]) -> Shard:
         max(part.tier for part in parts) + 1,
     )
     if layout.ids:
-        _write(path, layout, joined, sum(map(len, files)), merged(files))
+        write_parts(path, layout, joined, sum(map(len, files)), merged(files))
     else:
         everything = np.concatenate([empty, *files])
         write_shard(path, layout, replace(joined, records=everything[by_rows(everything)]))

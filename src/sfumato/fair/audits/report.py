@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sfumato.errors import ParameterError
+from sfumato.durable import require_new, write_by_ending
 from sfumato.fair.audits.findings import Finding
 from sfumato.fair.audits.group_report import GroupReport
 from sfumato.fair.audits.lipschitz import LipschitzReport
@@ -251,20 +250,13 @@ class AuditReport:
         return self.to_html()
 
     def save(self, path: str | Path) -> Path:
-        """Write the report as `.html`, `.json` or `.txt` and return its path."""
-        target = Path(path)
-        kinds: dict[str, Callable[[], str]] = {
+        """Write the report as `.html`, `.json` or `.txt` into a folder that is there, and return its path."""
+        kinds = {
             ".html": self.to_html,
-            ".txt": lambda: str(self),
             ".json": lambda: json.dumps(self.to_json(), indent=1),
+            ".txt": lambda: str(self),
         }
-        if target.suffix not in kinds:
-            raise ParameterError(
-                f"A report is written as .html, .json or .txt, and {target.name!r} ends in none of them."
-            )
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(kinds[target.suffix](), encoding="utf-8")
-        return target
+        return write_by_ending(require_new(path, overwrite=True, in_folder=True), "A report", kinds)
 
 
 def _people(count: int) -> str:

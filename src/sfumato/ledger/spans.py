@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-_LENGTHS = {
-    "day": (1,),
-    "week": (7,),
-    "month": (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31),
-    "quarter": (90, 91, 92, 92),
-    "year": (365,),
-}
-"""How many days the periods of a unit have, one after the other; leap days would only make them longer."""
+from sfumato.ledger.units import lengths_of
 
 
 def most_met(unit: str, days: int) -> int:
@@ -17,6 +10,8 @@ def most_met(unit: str, days: int) -> int:
 
     >>> [most_met("day", 30), most_met("week", 8), most_met("month", 29), most_met("month", 30), most_met("year", 366)]
     [30, 2, 2, 3, 2]
+    >>> most_met("every 14 days from 2026-01-01", 17)
+    3
     """
     if unit == "day" or days == 1:
         return days
@@ -29,7 +24,7 @@ def most_met(unit: str, days: int) -> int:
 
 def _shortest(unit: str, count: int) -> int:
     """Return how many days so many periods in a row have at least."""
-    lengths = _LENGTHS[unit]
+    lengths = lengths_of(unit)
     rounds, rest = divmod(count, len(lengths))
     twice = lengths * 2
     return rounds * sum(lengths) + min(sum(twice[start : start + rest]) for start in range(len(lengths)))

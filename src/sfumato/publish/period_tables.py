@@ -6,14 +6,19 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from sfumato.ask.asked import Asked
+from sfumato.ask.prepared import Prepared
 from sfumato.curator.typed import read_question
+from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
 from sfumato.ledger.running import Work
-from sfumato.privacy import ADD_REMOVE, Approximate, Cost, Loss, Pure
+from sfumato.privacy import ADD_REMOVE, Approximate, Bound, Cost, Loss, Pure
+from sfumato.privacy.bounds import for_each_of_two
 from sfumato.publish.bands import require_banded
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis
+from sfumato.table.measure import Boxed, People
+from sfumato.table.schema import Schema
 
 
 class PeriodTables:
@@ -45,9 +50,17 @@ class PeriodTables:
         for question, one in zip(questions, tables, strict=True):
             require_banded(one, question.kind)
         prepared = tuple(
-            question.prepare(basis, one.spend[one.every]) for question, one in zip(questions, tables, strict=True)
+            question.prepare(basis, self._each(one.spend[one.every]))
+            for question, one in zip(questions, tables, strict=True)
         )
+        if self.file.within:
+            for one, ready in zip(tables, prepared, strict=True):
+                _require_rows(one, ready, self.file.within)
         return Asked(questions, prepared, schema)
+
+    def _each(self, spend: Bound) -> Bound:
+        """Return what a share that comes or goes may cost: where it is exchanged that happens twice."""
+        return spend if self.file.relation is ADD_REMOVE else for_each_of_two(spend)
 
     def losses(self, asked: Asked, tables: Sequence[TableSpec]) -> tuple[Loss, ...]:
         """Return what may be charged: the loss as it is, or that of anything within the spends.
@@ -72,6 +85,16 @@ class PeriodTables:
                 if one.spend[unit].unit != "person":
                     found[one.name] = str(prepared.loss().person)
         return found
+
+
+def _require_rows(spec: TableSpec, prepared: Prepared, within: str) -> None:
+    """Refuse what looks at whole people where their rows are cut apart: one would count as several."""
+    gauge = prepared.gauge
+    if isinstance(gauge.measure, (People, Boxed)) or type(gauge.schema) is not Schema:
+        raise ParameterError(
+            f"{spec.name!r} asks about whole people, and here each {within} of a person counts on its own; ask for "
+            f"rows ('count by {within}'), or leave is = {within!r} out of [unit]."
+        )
 
 
 def work_when_wanted(asked: Asked, rows: Callable[[], AbstractContextManager[Table]]) -> Work:

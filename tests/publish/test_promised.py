@@ -194,6 +194,7 @@ def test_spans_of_days_are_released_as_periods_and_limited(tmp_path):
     assert (out / "period=2026-01-01--2026-01-02" / "countries.csv").is_file()
     assert (out / "latest" / "every-2-days-from-2025-12-30.json").is_file()
     record = (out / "registry.yaml").read_text()
+    assert 'privacy_unit: "person-span of 2 days"' in record
     assert "A span of 2 days is read 0 days after its end" in record
     assert "All rows of one person whose at lies in one span of 2 days, whenever they arrive." in record
     assert used(tmp_path, "every 2 days from 2025-12-30", names[1]) == 100

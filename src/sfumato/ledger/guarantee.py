@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from sfumato.exact import Extended
 from sfumato.ledger.budget import Limit
-from sfumato.ledger.spans import most_met
-from sfumato.ledger.units import Unit
+from sfumato.ledger.units import Unit, most_met
 from sfumato.privacy import REPLACE_ONE, Approximate, Attributes, Bound, Concentrated, Cost, Everything, Pure, Relation
 from sfumato.privacy.implied import bound_for_group, bound_for_union
 

@@ -127,7 +127,7 @@ def registry_record(file: PublicationFile, promise: tuple[str, ...]) -> str:
         "name": file.name,
         "edition": file.edition,
         "model": "Central",
-        "privacy_unit": "person" if unit == "person" else f"person-{unit}",
+        "privacy_unit": "person" if unit == "person" else f"person-{Unit.read(unit).said}",
         "privacy_unit_details": "All rows of one person." if unit == "person" else _details(file, Unit.read(unit)),
         **_parameters(bound),
         "release_type": "Many releases",

@@ -55,7 +55,7 @@ def promise(
         found.append(f"Over a lifetime: {said(budget.person)}.")
     else:
         one = units[0][0] if units else Unit.read(period)
-        found.append(NO_LIFETIME.format(unit=one.said, on="in" if one.column else "on"))
+        found.append(NO_LIFETIME.format(unit=one.said, on="on" if one.name in UNITS else "in"))
     if units:
         unit, bound = units[0]
         hides = earlier or odds(bound) < HIDDEN

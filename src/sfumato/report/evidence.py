@@ -135,7 +135,7 @@ class Evidence:
         return {
             "deployment": {name: self.about.get(name) for name in ABOUT},
             "guarantee": {
-                "unit": "person" if self.unit == "a person" else f"person-{self.units[0][0]}",
+                "unit": "person" if self.unit == "a person" else f"person-{Unit.read(self.units[0][0]).said}",
                 **({"units": list(self.report.units)} if self.units else {}),
                 "relation": self.relation.value,
                 "kind": self.kind,

@@ -10,8 +10,8 @@ import pyarrow
 import pytest
 
 import sfumato as sf
-from sfumato import ADD_REMOVE, REPLACE_ONE, Concentrated, Cost, Loss, Pure
-from sfumato.errors import BudgetExceeded, ParameterError, SchemaError
+from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Cost, Loss, Pure
+from sfumato.errors import BudgetExceeded, NotProvable, ParameterError, SchemaError
 from sfumato.ledger import Ledger
 from sfumato.ledger.running import Coins
 from sfumato.ledger.slots import SlotCharge
@@ -415,29 +415,55 @@ def test_nobody_is_told_for_free_how_many_there_are_where_days_are_exchanged(tmp
         ('person = "none"', 'person = "none"\nat = "Pure(1)"', "whose values the schema lists"),
         ('person = "none"', 'person = "none"\nhours = "Pure(1)"', "nothing finer"),
         ('period = "day"', 'period = "every 3 days"', "every 14 days from 2026-01-01"),
-        ("[output]", '[unit]\nis = "shop"\n[output]', "the schema has no column 'shop'"),
-        ("[output]", '[unit]\nis = "month"\n[output]', "write period = 'month'"),
-        ("[output]", '[unit]\nis = "day, month"\n[output]', "one of each"),
-        ("[output]", "[unit]\nrows = 0\n[output]", "from 1 on"),
-        ("[output]", '[unit]\nrelation = "exchange"\n[output]', "write 'add remove'"),
-        ("[output]", '[unit]\nas = "day"\n[output]', "no 'as'"),
-        ('question = "count by country"', 'question = "people"\n[unit]\nis = "country"\n[[table]]\nname = "x"\n'
-         'question = "count"\nspend = "Pure(1)"', "asks about whole people"),
-        ('spend = "Concentrated(0.5)"', 'spend = "Approximate(1, 1e-6)"\n[unit]\nrelation = "replace one"\n',
-         "write Pure, Concentrated or Truncated"),
+        ("[limits]", '[unit]\nis = "shop"\n[limits]', "the schema has no column 'shop'"),
+        ("[limits]", '[unit]\nis = "month"\n[limits]', "write period = 'month'"),
+        ("[limits]", '[unit]\nis = "day, month"\n[limits]', "one of each"),
+        ("[limits]", "[unit]\nrows = 0\n[limits]", "from 1 on"),
+        ("[limits]", '[unit]\nrelation = "exchange"\n[limits]', "write 'add remove'"),
+        ("[limits]", '[unit]\nas = "day"\n[limits]', "no 'as'"),
+        ('question = "count by country"\nspend = "Concentrated(0.5)"',
+         'running = "count by country"\nspend = { person = "Pure(1)" }', "a period or a shop"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_unit_is_said(tmp_path, old, new, said):
-    text = ONE
-    if '[unit]\nis = "country"\n[[table]]' in new:
-        new = new.replace(
-            '\n[unit]\nis = "country"\n[[table]]', '\nspend = "Pure(1)"\n[unit]\nis = "country"\n[[table]]'
-        )
-        text = text.replace('spend = "Concentrated(0.5)"', "")
-    assert old in text
-    path = prepare(tmp_path, text=text.replace(old, new), days=[])
+    assert old in ONE
+    path = prepare(tmp_path, text=ONE.replace(old, new), days=[])
     with pytest.raises((ParameterError, SchemaError), match=said):
         sf.Publication.load(path).plan()
+
+
+def test_whole_people_are_not_asked_about_where_their_rows_are_cut_apart(tmp_path):
+    text = ONE.replace("[limits]", '[unit]\nis = "country"\n[limits]').replace("count by country", "people")
+    with pytest.raises(ParameterError, match="asks about whole people"):
+        sf.Publication.load(prepare(tmp_path, text=text, days=[])).plan()
+
+
+@pytest.mark.parametrize("spend", [Approximate(1, "1e-6"), Approximate("0.3", "1e-8"), Pure(3), Concentrated("0.2")])
+def test_what_an_exchange_costs_is_the_spend(spend):
+    exchanged = Promised(relation=REPLACE_ONE)
+    left, whole = Cost.of(exchanged.spent(spend)), Cost.of(spend)
+    both = times(left, exchanged.changes(exchanged.person))
+    assert both.epsilon == whole.epsilon and both.leak <= whole.leak and both.tau(Fraction(2)) <= whole.tau(Fraction(2))
+    assert both.leak >= whole.leak * Fraction(999_999, 1_000_000)
+
+
+def test_groups_that_are_found_are_released_where_days_are_exchanged(tmp_path):
+    text = ONE.replace("[limits]", '[unit]\nrelation = "replace one"\n[limits]').replace("2026-01-04", "2026-01-01")
+    text = text.replace("Concentrated(0.5)", "Approximate(1, 1e-6)").replace("Concentrated(1)", "Approximate(1, 2e-6)")
+    schema = SCHEMA.replace('type = "category"\nvalues = ["CH", "DE"]', 'type = "text"\nmax_bytes = 4')
+    publication = load(tmp_path, text.replace("by country", "by country found privately"), schema)
+    publication.run(today=FEBRUARY)
+    assert publication.verify() and used(tmp_path, "day", "2026-01-01") == 100
+
+
+def test_of_alternatives_those_count_of_which_several_shares_have_a_known_price():
+    day, shops = Slot.of("day", date(2026, 3, 10)), Promised(("shop",), SHOPS)
+    curve = Cost.gaussian(Fraction(1, 10)) + Cost.approximate(0, Fraction(1, 10**6))
+    unknown, known = (Loss.flat(cost, relation=ADD_REMOVE) for cost in (curve, Cost.approximate(1, Fraction(1, 10**6))))
+    (charge,) = charges_of(shops, day, [unknown, known])
+    assert [loss.person.epsilon for loss in charge.losses] == [2]
+    with pytest.raises(NotProvable, match="no replace-one form"):
+        charges_of(shops, day, [unknown])
 
 
 def test_lists_of_people_go_with_no_unit_that_is_a_column(tmp_path):

@@ -117,10 +117,10 @@ class SlotBook:
         given = tuple(charges or ())
         named = {charge.unit for charge in given}
         if named != set(self.bounds):
-            wanted = ", ".join(self.bounds) or "no unit of time"
+            wanted = "; ".join(self.bounds) or "no unit of time"
             raise ParameterError(
                 f"This ledger limits {wanted}, so a request must say for each which periods it reads, and this one "
-                f"speaks of {', '.join(sorted(named)) or 'none'}; ask through a publication, which says so."
+                f"speaks of {'; '.join(sorted(named)) or 'none'}; ask through a publication, which says so."
             )
         for unit in named:
             slots = [slot for charge in given if charge.unit == unit for slot in charge.slots]
@@ -175,7 +175,7 @@ class SlotBook:
     def reading(self, unit: str, slot: str, load: Load) -> Reading:
         """Return the meters of one slot: what is used of it so far, which is no guarantee."""
         if unit not in self.bounds:
-            raise ParameterError(f"This ledger has no limit on each {unit}; it has {', '.join(self.bounds) or 'none'}.")
+            raise ParameterError(f"This ledger has no limit on each {unit}; it has {'; '.join(self.bounds) or 'none'}.")
         text, gate = load(unit, Unit.read(unit).bucket(slot)).get(slot, ""), self._gates[unit]
         rule = LimitRule(Limit(EVERYTHING, self.bounds[unit]), gate)
         return Reading(rule, sums_from_text(text) if text else gate.zero())

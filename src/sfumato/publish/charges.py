@@ -36,13 +36,13 @@ def charges_of(promised: Promised, read: Slot, losses: Sequence[Loss]) -> list[S
     found = []
     for unit in promised.units:
         names, share = promised.met(unit, read)
-        found.append(SlotCharge(unit, tuple(names), tuple(promised.price(loss, share) for loss in losses)))
+        found.append(SlotCharge(unit, tuple(names), promised.prices(losses, share)))
     return found
 
 
 def of_person(promised: Promised, losses: Sequence[Loss]) -> tuple[Loss, ...]:
     """Return what a release costs a whole person."""
-    return tuple(promised.price(loss, promised.person) for loss in losses)
+    return promised.prices(losses, promised.person)
 
 
 def running_charges(

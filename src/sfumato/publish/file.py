@@ -455,6 +455,11 @@ def _rule(given: Mapping[str, Any], name: str) -> CountingRule | None:
 
 def _paid(unit: Any, rule: CountingRule | None) -> str:
     """Return for what a spend is: a period, or the whole person where only so many of their periods count."""
+    if rule is None and unit == "person":
+        raise ParameterError(
+            "A total that runs on is paid for a period or a shop of a person; write spend = { day = … }, or "
+            "periods_per_person = 12 beside spend = { person = … }."
+        )
     if rule is None:
         return Unit.read(str(unit)).name
     if unit != "person":

@@ -11,8 +11,7 @@ from sfumato.curator.typed import read_question
 from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
 from sfumato.ledger.running import Work
-from sfumato.privacy import ADD_REMOVE, Approximate, Bound, Cost, Loss, Pure
-from sfumato.privacy.bounds import for_each_of_two
+from sfumato.privacy import ADD_REMOVE, Approximate, Cost, Loss, Pure
 from sfumato.publish.bands import require_banded
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.table.data import Table
@@ -50,7 +49,7 @@ class PeriodTables:
         for question, one in zip(questions, tables, strict=True):
             require_banded(one, question.kind)
         prepared = tuple(
-            question.prepare(basis, self._each(one.spend[one.every]))
+            question.prepare(basis, self.file.promised.spent(one.spend[one.every]))
             for question, one in zip(questions, tables, strict=True)
         )
         if self.file.within:
@@ -58,16 +57,12 @@ class PeriodTables:
                 _require_rows(one, ready, self.file.within)
         return Asked(questions, prepared, schema)
 
-    def _each(self, spend: Bound) -> Bound:
-        """Return what a share that comes or goes may cost: where it is exchanged that happens twice."""
-        return spend if self.file.relation is ADD_REMOVE else for_each_of_two(spend)
-
     def losses(self, asked: Asked, tables: Sequence[TableSpec]) -> tuple[Loss, ...]:
         """Return what may be charged: the loss as it is, or that of anything within the spends.
 
         A spend for each attribute says nothing about a person, who may cost many times that.
         """
-        spends = [one.spend[one.every] for one in tables]
+        spends = [self.file.promised.spent(one.spend[one.every]) for one in tables]
         known = [one for one in spends if isinstance(one, (Approximate, Pure)) and one.unit == "person"]
         loss = asked.loss()
         if len(known) < len(spends) or not any(isinstance(one, Approximate) for one in known):

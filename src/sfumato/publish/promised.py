@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 from sfumato.domain import Booleans, Categories
-from sfumato.errors import ParameterError, SchemaError
+from sfumato.errors import NotProvable, ParameterError, SchemaError
+from sfumato.exact import rational_ball, significant_up
 from sfumato.ledger.units import Unit
-from sfumato.privacy import ADD_REMOVE, Cost, Loss, Relation
+from sfumato.privacy import ADD_REMOVE, Approximate, Bound, Loss, Relation
+from sfumato.privacy.bounds import for_each_of_two
 from sfumato.privacy.parallel import times
 from sfumato.publish.calendar import Slot
 from sfumato.table.schema import Schema
@@ -23,6 +26,8 @@ from sfumato.table.schema import Schema
 MOST_VALUES = 1000
 """A limit holds for each of so many values of a column at most."""
 MISSING = "missing"
+HAIR = Fraction(1, 2**30)
+"""What two shares cost together is rounded up, so each may cost a hair less."""
 
 
 class Share(NamedTuple):
@@ -105,9 +110,36 @@ class Promised:
         changes = self.changes(share)
         return loss if changes == 1 else Loss.flat(times(loss.person, changes), relation=self.relation)
 
-    def free(self) -> Loss:
-        """Return the loss of what reads nothing."""
-        return Loss.flat(Cost.zero(), relation=self.relation)
+    def prices(self, losses: Sequence[Loss], share: Share) -> tuple[Loss, ...]:
+        """Return the same of alternatives, without those of which nobody knows what several shares cost."""
+        found, unproved = list[Loss](), list[NotProvable]()
+        for loss in losses:
+            try:
+                found.append(self.price(loss, share))
+            except NotProvable as error:
+                unproved.append(error)
+        if unproved and not found:
+            raise unproved[0]
+        return tuple(found)
+
+    def spent(self, spend: Bound) -> Bound:
+        """Return what a share that comes or goes may cost, so that a slot that changes costs no more than the spend.
+
+        Of an exchange that is half of the epsilon, a quarter of the rho, and delta / (e^(epsilon/2) + 1).
+
+        >>> from sfumato import REPLACE_ONE, Pure
+        >>> Promised(relation=REPLACE_ONE).spent(Pure(1)), Promised().spent(Pure(1))
+        (Pure(1/2), Pure(1))
+        """
+        if self.relation is ADD_REMOVE:
+            return spend
+        if not isinstance(spend, Approximate):
+            return for_each_of_two(spend)
+        half = spend.epsilon / 2
+        grown = significant_up(lambda: rational_ball(half).exp())
+        if grown is None:
+            raise ParameterError(f"{spend!r} is too large to be halved; write a smaller epsilon.")
+        return Approximate(half, spend.delta / (1 + grown) * (1 - HAIR), unit=spend.unit)
 
 
 def values_of(schema: Schema, column: str) -> tuple[str, ...]:
@@ -115,7 +147,7 @@ def values_of(schema: Schema, column: str) -> tuple[str, ...]:
 
     >>> from sfumato.domain import categories
     >>> values_of(Schema({"shop": categories("A", "B")}), "shop")
-    ('A', 'B', 'missing')
+    ('A', 'B', 'other', 'missing')
     """
     domain = schema.domain(column)
     size = domain.size if isinstance(domain, (Categories, Booleans)) else None

@@ -249,6 +249,9 @@ def test_rows_cut_apart_cost_a_shop_once_and_a_day_for_every_shop(tmp_path, rela
     assert publication.file.schema.rows_per_person == 3 and values == 4
     assert used(tmp_path, "country", "CH") == 100  # four days at a half each
     assert used(tmp_path, "day", "2026-01-02") == 100  # 4² · 1/2
+    loss = publication.answers("2026-01-02")["countries"].loss
+    assert loss.person.tau(Fraction(2)) == pytest.approx(2 * 8) and loss.relation is publication.file.relation
+    assert loss.profile.names() == {"country"}
     with Ledger(tmp_path / "visits.ledger") as book:
         assert book.relation is (ADD_REMOVE if relation == "add remove" else REPLACE_ONE)
 

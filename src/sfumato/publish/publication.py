@@ -426,7 +426,7 @@ class Publication:
             return {}  # of another edition: its files stay as they were written then
         kept = replace(book.stored(request), reused=True)
         found = answers_of(book, asked, kept, snapshot, remarks=tuple(filter(None, self.words())))
-        return dict(zip((one.name for one in listed), found, strict=True))
+        return self._tables.told(found, listed)
 
     def series(self, table: str) -> Series | MeanSeries:
         """Return a running total as far as it was released, with its bands; free, and no data are read."""

@@ -512,7 +512,6 @@ def test_a_dead_period_that_has_no_room_is_refused(tmp_path, monkeypatch):
             "no windows",
         ),
         ('licence = "CC-BY-4.0"', 'formats = ["xlsx"]', "No format is called"),
-        ("[output]", '[unit]\nis = "shop"\nrows = 10\n\n[output]', "rows_per_person = 10 in the schema"),
         ('person = "none"', 'person = "none"\nhousehold = "Pure(1)"', "the schema's person = 'household'"),
         ('person = "none"', 'person = "none"\nweak = "Pure(1)"', "did you mean 'week'"),
     ],

@@ -25,7 +25,7 @@ from sfumato.errors import ParameterError
 from sfumato.noise import Noise
 from sfumato.publish.bands import band_said, looks, with_band
 from sfumato.publish.begun import Begun
-from sfumato.publish.calendar import Slot
+from sfumato.publish.calendar import Slot, latest_of
 from sfumato.publish.counted import counted
 from sfumato.publish.digests import Digests
 from sfumato.publish.empties import empties_said, gaps_said
@@ -276,7 +276,7 @@ class Layout:
             for path in () if slot.revision else self._paths(slot):
                 name = path.rpartition("/")[2]
                 if path in kept:
-                    newest[f"latest/{name}" if name != "answer.json" else f"latest/{slot.unit}.json"] = path
+                    newest[f"latest/{name}" if name != "answer.json" else latest_of(slot.unit)] = path
         found = {copy: self._content(path, stored, kept) for copy, path in newest.items()}
         return {copy: content for copy, content in found.items() if content is not None}
 

@@ -127,5 +127,6 @@ def _late(file: PublicationFile) -> str:
     wait = f"{file.wait} days after its end" if file.wait else "after its end"
     if not file.revisions:
         late = f"more than {file.lateness} days late" if file.lateness else "later"
-        return f"A {file.period} is read once, {wait}; rows that arrive {late} are never read."
-    return f"A {file.period} is read {wait}; rows that arrive later count in its revisions only: {revisions_said(file)}"
+        return f"A {file.one_period} is read once, {wait}; rows that arrive {late} are never read."
+    said = revisions_said(file)
+    return f"A {file.one_period} is read {wait}; rows that arrive later count in its revisions only: {said}"

@@ -30,7 +30,7 @@ from sfumato.noise.laws.base import LARGEST_SCALE
 from sfumato.privacy import ADD_REMOVE, Concentrated, Loss, Pure
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.calendar import Slot
-from sfumato.publish.charges import running_charges, running_claims
+from sfumato.publish.charges import moved, running_charges, running_claims, running_person
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.found import (
     Cell,
@@ -165,6 +165,7 @@ class RunningTable:
 
     def _drawable(self, moves: Sensitivity) -> bool:
         """Tell whether noise for so far a move can surely be drawn, however many periods there are."""
+        moves = moved(self.file.promised, moves, self.file.promised.person)
         least = min(self._spends.values())
         if self.spec.pure:
             # Longer units than the period count as often as they have periods.
@@ -175,7 +176,7 @@ class RunningTable:
     def _mechanism(self, gauge: Gauge, moves: Sensitivity) -> RunningTotals | PureTotals:
         if self.spec.rule is not None:
             return self._remembered(gauge, moves, self.spec.rule)
-        claims, reads = running_claims(self._spends, self.periods, moves), gauge.charged
+        claims, reads = running_claims(self.file.promised, self._spends, self.periods, moves), gauge.charged
         if self.spec.pure:
             tree, scale = least_scale(len(self.periods), claims, self.spec.target)
             return PureTotals(relation=ADD_REMOVE, reads=reads, tree=tree, scale=scale, moves=moves)
@@ -186,7 +187,8 @@ class RunningTable:
         """Return the mechanism where a person counts in so many periods only, for what a whole person may cost."""
         periods, reads = len(self.periods), gauge.charged
         pattern = rule.pattern(periods)
-        claim = Claim(pattern, moves, self._spends["person"])
+        # Of two worlds with other lists both patterns may differ, so an exchange moves twice as far.
+        claim = Claim(pattern, moved(self.file.promised, moves, self.file.promised.person), self._spends["person"])
         if self.spec.pure:
             tree, scale = least_scale(periods, [claim], self.spec.target)
             return RememberedSums(relation=ADD_REMOVE, reads=reads, tree=tree, scale=scale, moves=moves, rule=rule)
@@ -257,20 +259,20 @@ class RunningTable:
 
     def loss(self) -> Loss:
         """Return what somebody who is there in every period is charged for the whole of it."""
-        if self.spec.rule is not None:
-            return Loss.flat(self.totals.loss().person, self.totals.reads, ADD_REMOVE)
-        return Loss.flat(self.totals.cost([1] * len(self.periods)), self.totals.reads, ADD_REMOVE)
+        return running_person(self.file.promised, self.periods, self.totals)
 
     def open(self, book: Ledger) -> Stepwise:
         """Reserve the whole of it, or find it begun."""
-        units, entry, event = [unit for unit, _ in book.budget.units], book.entry(self.id), self.event()
+        entry, event = book.entry(self.id), self.event()
         if entry is not None:
             if not self.same(book, entry.event):
                 raise LedgerError(ANOTHER.format(name=self.spec.name))
             said = entry.event
             event = Event(said["name"], said["spec"], said["parameters"], said["version"])
         # The ledger compares loss and charges with those that were reserved.
-        return book.open(self.id, event, self.loss(), slots=running_charges(units, self.periods, self.totals))
+        return book.open(
+            self.id, event, self.loss(), slots=running_charges(self.file.promised, self.periods, self.totals)
+        )
 
     def done(self, book: Ledger) -> list[str]:
         """Return the periods that were released; none if it was not begun."""

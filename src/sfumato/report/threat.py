@@ -206,7 +206,7 @@ def threats(
         releases=tuple(ledger.history()),
         delta=account.delta,
         answers=given,
-        units=units_said(ledger.budget),
+        units=units_said(ledger.budget, ledger.relation),
         periods=ledger.periods(),
         verification=ledger.verify(),
     )

@@ -194,7 +194,7 @@ def _is_nameless(kind: Any) -> bool:
     import pyarrow
 
     types = pyarrow.types
-    return types.is_float16(kind) or types.is_decimal256(kind) or (types.is_decimal(kind) and kind.scale < 0)
+    return bool(types.is_float16(kind) or types.is_decimal256(kind) or (types.is_decimal(kind) and kind.scale < 0))
 
 
 def _holds_nameless(kind: Any) -> bool:
@@ -205,7 +205,7 @@ def _holds_nameless(kind: Any) -> bool:
     if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
         return _holds_nameless(kind.value_type)
     inside = (kind.field(place).type for place in range(kind.num_fields))
-    return types.is_union(kind) or _is_nameless(kind) or any(_holds_nameless(one) for one in inside)
+    return bool(types.is_union(kind)) or _is_nameless(kind) or any(_holds_nameless(one) for one in inside)
 
 
 def physical(data: Any, names: Sequence[str]) -> Any:

@@ -98,6 +98,9 @@ def running_claims(spends: Mapping[str, Fraction], periods: Sequence[Slot], move
     """Return what the noise of a running total must be good for, by unit and what that may cost."""
     claims: list[Claim] = []
     for unit, most in spends.items():
+        if unit == "person":
+            claims.append(Claim((1,) * len(periods), moves, most))  # who is there in every period
+            continue
         seen: set[tuple[tuple[int, ...], bool]] = set()
         for counts, whole in running_counts(unit, periods).values():
             first = (1,) + (0,) * (len(periods) - 1)

@@ -14,7 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Budget, Concentrated, Noise, Pure
-from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SchemaError
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SchemaError, Unfinished
 from sfumato.ledger import Ledger
 from sfumato.ledger.stepping import Stepwise
 from sfumato.publish import curated
@@ -243,7 +243,11 @@ def test_a_lost_reading_ends_it(tmp_path):
         visits = curator.running("count by site", periods=4, spend=Concentrated(1))
         visits.step(DAYS[0])
         (kept,) = (curator.ledger.private / "read").iterdir()
+        content = kept.read_bytes()
         kept.unlink()
+        with pytest.raises(Unfinished, match="mount it or put it back"):  # an empty place is one that is not mounted
+            visits.step(DAYS[1])
+        kept.write_bytes(content[:-1])
         with pytest.raises(LedgerError, match="it has ended"):
             visits.step(DAYS[1])
         for again in (visits.series, lambda: visits.step(DAYS[1])):

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from sfumato.answer import Frame
 from sfumato.curator.shorthands import CONVERSATIONS, Shorthands
 from sfumato.curator.typed import read_question
-from sfumato.errors import LedgerError, ParameterError, SchemaError
+from sfumato.errors import LedgerError, ParameterError, SchemaError, Unfinished
 from sfumato.exact import Number
 from sfumato.ledger import Ledger
 from sfumato.ledger.budget import UNITS
@@ -68,6 +68,10 @@ DAY_BY_DAY = (
 NO_PLACE = (
     "A running total keeps what it read for as long as it runs, and this ledger has no directory for that; name one "
     "when you open it, as secret as the data: curate(…, private='visits.private')."
+)
+EMPTY_PLACE = (
+    "{place} holds nothing of what running totals have read: mount it or put it back, and step again; nothing was "
+    "done. If it is lost for good, the total has ended; begin another, under another name."
 )
 IN_MEMORY = (
     "Lists of people lie in memory here, so periods_per_person goes with files and frames that are read next to this "
@@ -216,6 +220,8 @@ class Running:
         released, now = self.periods, current_of(self._first, self._ledger)
         if wanted in released:
             return str(wanted), None
+        if released and not self._first.shelf.there():
+            raise Unfinished(EMPTY_PLACE.format(place=self._ledger.private))
         if now is None:
             raise ParameterError(
                 f"All {len(released)} periods of {self.name!r} are released; open another total, under another name."

@@ -34,6 +34,10 @@ class Shelf(ABC):
         return content if content is not None and hashlib.sha256(content).hexdigest() == digest else None
 
     @abstractmethod
+    def there(self) -> bool:
+        """Tell whether anything that was read is kept: of a disk that is not mounted its empty directory is left."""
+
+    @abstractmethod
     def _put(self, kind: str, digest: str, content: bytes) -> None: ...
 
     @abstractmethod
@@ -50,6 +54,11 @@ class Folder(Shelf):
     """A directory that only its owner can read, as secret as the data."""
 
     place: Path
+
+    def there(self) -> bool:
+        """Tell whether the directory of readings has a file."""
+        folder = self.place / "read"
+        return folder.is_dir() and any(folder.iterdir())
 
     def _put(self, kind: str, digest: str, content: bytes) -> None:
         folder = self.place / kind
@@ -80,6 +89,10 @@ class Held(Shelf):
 
     contents: dict[tuple[str, str], bytes] = field(default_factory=dict, repr=False)
     turn: RLock = field(default_factory=RLock, repr=False)
+
+    def there(self) -> bool:
+        """Return that it is: it is part of this process."""
+        return True
 
     def _put(self, kind: str, digest: str, content: bytes) -> None:
         self.contents[kind, digest] = content

@@ -107,7 +107,8 @@ class Curator(Shorthands):
         left = [f"{name}: {said}" for name, said in self.remaining().items()]
         asked = (
             "Ask with count, people, sum, mean, variance, histogram, median, quantiles, distribution, group_by, "
-            "popular, answer, sql, audit, synthesize, synopsis, converse or learn; preview and rehearse cost nothing."
+            "popular, answer, sql, audit, synthesize, synopsis, converse, running or learn; preview and rehearse cost "
+            "nothing."
         )
         return View("Curator", self.schema.view().tables, (public, *self.notes), (*left[:SHOWN_ROWS], asked))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, overload
@@ -23,10 +23,16 @@ from sfumato.questions import Question
 from sfumato.questions.counts.groups import Aggregates, Keys
 from sfumato.questions.quantiles.choice import Method
 from sfumato.questions.synthesis.repeated import one_of_each
+from sfumato.registry import Registry
 from sfumato.show.views import Viewed
 from sfumato.table.schema import Schema
 from sfumato.totals.aggregates import Aggregate
 from sfumato.words import Guided
+
+CONVERSATIONS: Registry[Callable[..., Any]] = Registry(
+    "conversation", "conversations", {"running": "sfumato.publish.curated"}
+)
+"""What is opened through a curator and lives in a room above it, which is loaded when it is first wanted."""
 
 if TYPE_CHECKING:
     from sfumato.learn.estimator import PrivateModel
@@ -347,6 +353,34 @@ class Shorthands(Guided, Viewed, ABC):
         from sfumato.curator.talking import open_talk
 
         return open_talk(self, domain, spend, prior, queries=queries, **options)
+
+    def running(
+        self,
+        question: Question | str,
+        periods: int | None = None,
+        *,
+        spend: Bound | Mapping[str, Bound],
+        name: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """Open a total that runs on: `step(table)` takes the data of the next period, `series()` has all totals so far.
+
+        `question` is a count, a sum or a mean, in listed groups if any. The whole spend is reserved at once: what a
+        person may cost who is there in each of `periods`, or in at most `periods_per_person=` of them, `gap=` or more
+        apart. Where nobody knows the end write `horizon=400`. With `stamp=` and `first=` periods are the days (or
+        `period="month"`) that a column names, as limits on days need, and a spend may be by unit: `{"day": …}`.
+        `target=7` shapes the noise for windows of so many periods. `name=` is how it is opened again, to go on.
+
+        >>> from sfumato import Concentrated, Schema, categories, curate
+        >>> import pyarrow
+        >>> days = [pyarrow.table({"id": [1, 2], "site": ["a", "b"]}), pyarrow.table({"id": [1], "site": ["b"]})]
+        >>> described = Schema({"site": categories("a", "b")}, person="id")
+        >>> with curate(days[0], described, Concentrated(1)) as curator:
+        ...     visits = curator.running("count by site", periods=2, spend=Concentrated(1))
+        ...     [visits.step(day) for day in days], visits.series().values.shape, visits.next
+        (['1', '2'], (2, 2), None)
+        """
+        return CONVERSATIONS["running"](self, question, periods, spend, name=name, **options)
 
     def learn(
         self,

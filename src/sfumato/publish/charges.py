@@ -63,7 +63,7 @@ def _running_charges(
     """Return the same, worked out once: every look at a total compares it with what the ledger was told."""
     if isinstance(totals, (RememberedTotals, RememberedSums)):
         # Only units of which one slot holds all periods go with lists of people: that slot is the whole person.
-        whole = Loss.flat(running_person(promised, periods, totals).person, relation=promised.relation)
+        whole = Loss.flat(running_person(promised, periods, totals), relation=promised.relation)
         return tuple(SlotCharge(unit, (_only_slot(promised, unit, periods),), (whole,)) for unit in promised.units)
     found: list[SlotCharge] = []
     for unit in promised.units:
@@ -89,12 +89,12 @@ def moved(promised: Promised, moves: Sensitivity, share: Share) -> Sensitivity:
     return moves if changes == 1 else moves.times(changes)
 
 
-def running_person(promised: Promised, periods: Sequence[Slot], totals: RunningTotals | PureTotals) -> Loss:
+def running_person(promised: Promised, periods: Sequence[Slot], totals: RunningTotals | PureTotals) -> Cost:
     """Return what somebody who is there in every period is charged for the whole of a total."""
     moves = moved(promised, totals.moves, promised.person)
     if isinstance(totals, (RememberedTotals, RememberedSums)):
-        return Loss.flat(totals.person(moves), totals.reads, promised.relation)
-    return Loss.flat(totals.cost([1] * len(periods), moves), totals.reads, promised.relation)
+        return totals.person(moves)
+    return totals.cost([1] * len(periods), moves)
 
 
 def running_claims(
@@ -103,6 +103,10 @@ def running_claims(
     """Return what the noise of a running total must be good for, by unit and what that may cost."""
     claims: list[Claim] = []
     for unit, most in spends.items():
+        if unit == "person":
+            # Who is there in every period.
+            claims.append(Claim((1,) * len(periods), moved(promised, moves, promised.person), most))
+            continue
         seen: set[tuple[tuple[int, ...], Share]] = set()
         for _, counts, share in promised.over(unit, periods):
             first = (1,) + (0,) * (len(periods) - 1)

@@ -148,7 +148,7 @@ class PublicationFile:
     def promised(self) -> Promised:
         """What is hidden, and how much of it a release meets."""
         names = tuple(name for name, _ in self.budget.units)
-        paid = (name for one in self.running() if one.rule is None for name in one.spend)
+        paid = (name for one in self.running() for name in one.spend if name != "person")
         columns = dict.fromkeys(filter(None, (self.within, *(Unit.read(name).column for name in (*names, *paid)))))
         return Promised(names, tuple((one, values_of(self.schema, one)) for one in columns), self.within, self.relation)
 

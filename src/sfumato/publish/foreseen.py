@@ -14,9 +14,9 @@ from sfumato.noise import Noise, new_key
 from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import charges_of, of_person
 from sfumato.publish.file import PublicationFile
-from sfumato.publish.layout import table_of
 from sfumato.publish.period_tables import PeriodTables
 from sfumato.publish.planned import PublicationPlan, TablePlan, dearer, rehearsed_error, running_error, table_plan
+from sfumato.publish.shown import table_of
 from sfumato.publish.total import RunningTable
 from sfumato.table.data import open_table
 from sfumato.table.rehearsal import random_rows

@@ -7,6 +7,7 @@ from typing import Any
 
 from sfumato.answer import Answer
 from sfumato.ledger.units import Unit
+from sfumato.publish.bands import ENDS, end_of
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.means import MeanSeries
@@ -142,8 +143,8 @@ def rehearsed_error(answer: Answer) -> str:
     """Say how wide the intervals of an answer to made-up rows are: they hardly depend on the rows."""
     if hasattr(answer.value, "sample"):
         return "see a preview"
-    columns = answer.frame.columns
-    low, high = (next((name for name in columns if name.endswith(end)), None) for end in ("low", "high"))
+    columns, keys = answer.frame.columns, answer.frame.keys
+    low, high = (next((name for name in columns if end_of(name, columns, keys) == end), None) for end in ENDS)
     if low is None or high is None:
         return "see a preview"
     ends = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -34,6 +34,7 @@ from sfumato.publish.period_tables import PeriodTables, work_when_wanted
 from sfumato.publish.planned import PublicationPlan
 from sfumato.publish.reading import read_day
 from sfumato.publish.series import Series
+from sfumato.publish.shelves import RUNNER, Folder
 from sfumato.publish.sources import Absent, Lend, Rows, gathered, lent, source_of
 from sfumato.publish.states import (
     OTHER_BEGUN,
@@ -223,16 +224,9 @@ class Publication:
                 require_own(self.file, seen_of(self.file, book))
                 self._write(book)
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Wait for other runners on this machine: what one is about to seal is never swept by another."""
-        make_directory(self.file.private)
-        held = lock(self.file.private / "runner.lock", wait=True)
-        assert held is not None
-        try:
-            yield
-        finally:
-            held.close()
+    def _alone(self) -> AbstractContextManager[None]:
+        """Wait for other runners on this machine."""
+        return Folder(self.file.private).alone()
 
     def _begun(self, book: Ledger) -> list[Begun]:
         """Return the running totals of the file, each as it was begun."""
@@ -393,7 +387,7 @@ class Publication:
         """
         now = today or self._today()
         with self._ledger() as book:
-            held = lock(self.file.private / "runner.lock", wait=False)
+            held = lock(self.file.private / RUNNER, wait=False)
             if held is not None:  # otherwise whoever holds it sweeps
                 with held:
                     sweep(book, self._begun(book))

@@ -11,6 +11,9 @@ import duckdb
 import pyarrow as pa
 
 from sfumato.table.own import open_database
+from tests.sql.test_events import CARE
+from tests.sql.test_events import STATEMENTS as LED
+from tests.sql.test_events import tables as care
 from tests.sql.test_found import DATABASE as NOTES
 from tests.sql.test_spark import FOUND, NEWER, OTHERS, STATEMENTS, assert_alike, notes
 from tests.sql.test_statements import DATABASE, tables, totals
@@ -59,6 +62,17 @@ def test_on_a_server_the_same_groups_are_found(postgres: str) -> None:
     ):
         for statement in FOUND:
             assert_alike(here, there, statement)
+
+
+def test_on_a_server_events_lead_to_the_same_events(postgres: str) -> None:
+    for text in (False, True):
+        with (
+            on_server(postgres, care(text)) as sources,
+            open_database(care(text), CARE) as here,
+            open_database(sources, CARE) as there,
+        ):
+            for statement in LED:
+                assert_alike(here, there, statement)
 
 
 def test_a_file_of_several_tables_gives_the_same_totals(tmp_path: Path) -> None:

@@ -296,6 +296,7 @@ def test_all_claims_about_events_that_lead_to_events() -> None:
         for statement in event_statements():
             found += [*claims_of(world, statement), *person_claims(world, statement)]
         world.opened.close()
+    assert len(found) == 684
     assert not [one for one in found if one.exceeded]
     assert sum(one.attained for one in found) >= 0.85 * len(found)
 

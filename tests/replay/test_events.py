@@ -24,10 +24,12 @@ FEW = (
 """What the gate opens."""
 ASKED = ("drops", "left by kind", "left sum", "left present", "visits", "box", "per left")
 LOOSE = {
-    "box": "nobody is in both cells with a drug each and then in none (reaches 1/2)",
-    "visits": "nobody has two visits of one kind here, so that two cells change by one each",
+    "box": "nobody is in one of the two cells before and in the other one after, and in no third (reaches 2/3)",
+    "persons": "nobody goes from two kinds of visits with drugs to two others (reaches 1/2)",
+    "visits": "nobody has two visits of one kind here that both change (reaches 3/8)",
+    "costs of visits": "nobody has two visits whose costs both go from one end to none (reaches 5/8 and 25/64)",
 }
-"""Claims that no pair can reach, and why."""
+"""Claims that no pair reaches here, why, and how far."""
 
 
 @pytest.fixture(scope="module")

@@ -305,12 +305,29 @@ def rules_of(plan: StatementPlan, totals: Sequence[Total], database: Database) -
         if not rows.everybody:
             limit = f"at most {rows.rows_per_person} (rows_per_person of {rows.anchor.table})"
             found.append(f"In {per.name} a person's COUNT(*) is {limit}.")
+    found += _repeated_keys(plan, database)
     found += dict.fromkeys(_left_out(of, database) for total in totals if (of := total.of) is not None and of.nullable)
     found += [_own_group(key, database) for key in plan.keys if key.nullable]
     for name in sorted(plan.reads):
         domain = database.domain(name)
         found += [*clamped(name, domain), *unlisted(name, domain)]
     return tuple(found)
+
+
+def _repeated_keys(plan: StatementPlan, database: Database) -> list[str]:
+    """Say what becomes of events of a person that have one key, where events lead to it."""
+    flats = [plan.flat, *(per.table.flat for per in plan.pers)]
+    events = {
+        side.table
+        for flat in flats
+        for side in (flat.anchor, *(join.side for join in flat.joins))
+        if side.kind == "event"
+    }
+    keys = {name: key for name in sorted(events) if (key := database.key_of(name)) is not None}
+    return [
+        f"Rows of a person in {name} with the same {key} are one row in which every cell is missing."
+        for name, key in keys.items()
+    ]
 
 
 def _left_out(value: Expression, database: Database) -> str:

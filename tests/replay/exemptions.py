@@ -104,7 +104,7 @@ def entries_for(cells: Iterable[Cell]) -> list[Exemption]:
 def _reason(cell: Cell, change: str) -> str:
     """Return what is likely the reason; whoever reads it decides."""
     loose, large, contents, _, weightless, short, still = REASONS
-    if cell.mechanism == "LinearSteps":
+    if cell.mechanism in ("LinearSteps", "CountedSteps"):
         return short
     if cell.mechanism in ("PopularCounts", "FrequentPoint", "RankWindows", "BoxSides"):
         return large

@@ -65,6 +65,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     """Under which earlier word ledgers keep a parameter that has another name now."""
     forms: ClassVar[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {}
     """How parameters that are no JSON are written, and read."""
+    counts_rows: ClassVar[bool] = False
+    """Whether it counts rows with noise where their number is private: filtered ones, several a person."""
 
     spend: Bound | None = None
     domains: Domain | Sequence[Domain] | None = None

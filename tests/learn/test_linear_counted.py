@@ -21,6 +21,7 @@ from sfumato.learn.linear_rows import Grid, coordinates_of
 from sfumato.learn.linear_shares import Shares
 from sfumato.learn.linear_steps import counted_steps
 from sfumato.learn.question import Learn
+from sfumato.table.gauge import Basis
 from tests.imputed import booleans, categories, integers
 from tests.learn.linear_paths import FACTS, NAMES, TINY, Row, counted, parts_of, path_loss, rows_of, sample
 
@@ -171,6 +172,18 @@ def test_golden_numbers():
     assert step_moves(10, 9, several, pure=False).l2_squared == 3600 and step_moves(10, 9, COMES, pure=True).l1 == 10
     assert table_moves(several).l2_squared == 18 and table_moves(COMES, exchanged=True).l1 == 2
     assert Shares(coordinates, Pure(1), facts).ratio(100) * 2 == Shares(coordinates, Pure(1), plain).ratio(100)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"), [({"rows": 1}, "another number of rows"), ({"relation": REPLACE_ONE}, "other neighbours")]
+)
+def test_a_fit_made_for_other_people_than_its_gauge_is_refused(monkeypatch, wrong, said):
+    plain, schema = Presence.of, Schema({"age": integers(0, 99), "rich": booleans()}, person="id", rows_per_person=2)
+    asked, basis = Learn("PrivateLinearClassifier", ("age",), "rich").canonical(schema), Basis(schema, 900, ADD_REMOVE)
+    assert asked.prepare(basis, Pure(1)).mechanism.rows == 2
+    monkeypatch.setattr(Presence, "of", lambda gauge: replace(plain(gauge), **wrong))
+    with pytest.raises(TypeError, match=said):
+        asked.prepare(basis, Pure(1))
 
 
 N = 3000

@@ -188,7 +188,7 @@ class LinearRule(LinearModel, Rule):
         losers, winners = self._counts.sum(axis=0)
         luck = 2 * math.sqrt((losers + winners + 1) / (12 * losers * winners))  # of a guess, by who is in the table
         return measured(
-            f"Area under the curve (AUC) among the {self._whose}",
+            f"{AREA} among the {self._whose}",
             self.area,
             self.area_interval,
             0.5 + luck,
@@ -395,9 +395,7 @@ class LinearNumber(LinearModel):
         moved = 2 * self.deviation_of_count * float(np.linalg.norm(squares - missed)) / float(counts.sum())
         spread = 2 * doubt * self.cell / deviation**2  # by which part noise may have moved the spread of the target
         interval = (max(-1.0, 1 - (missed + moved) / (1 - spread)), 1 - max(0.0, missed - moved) / (1 + spread))
-        return measured(
-            f"Explained share (R²) among the {self._whose}", max(-1.0, 1 - missed), interval, 0.0, SCALE_OF_SHARE
-        )
+        return measured(f"{SHARE} among the {self._whose}", max(-1.0, 1 - missed), interval, 0.0, SCALE_OF_SHARE)
 
     def _value(self, scores: Floats) -> Floats:
         """Return scores in the units of the target, held within its range."""

@@ -229,7 +229,7 @@ def test_a_curator_learns_from_filtered_rows_and_several_a_person(schema, relati
     assert answer.loss.person.epsilon == 8 and answer.value.area > 0.9
     assert answer.value.predict([[30, 10], [75, 55]]).tolist() == ["no", "yes"] and learner.rule_ == answer.value
     assert "among the rows of the fit" in str(answer) and answer.value.score([[30, 10], [75, 55]], ["no", "yes"]) == 1
-    assert f"about {answer.value.rows} rows" in str(answer)
+    assert f"about {answer.value.rows} rows" in str(answer) and answer.value.rows_each == schema.rows_per_person
 
 
 def test_what_is_known_before_and_after_says_how_many_rows_there_are():

@@ -41,15 +41,19 @@ class LinearModel(Learned):
     """About how many rows it was fitted to, where their number is private and was released; else 0."""
     rows_wanted: int = 0
     """How many would be enough, where so few were released that nothing is known of how good it is; else 0."""
+    rows_each: int = 1
+    """How many rows of a person may have been among them."""
 
     def known_by(self, mechanism: Mechanism) -> Self:
         """Return the model with its faint and narrow coordinates, and with how many rows it lacks."""
-        scale, wanted = (self.centre, self.deviation), 0
+        scale, wanted, each = (self.centre, self.deviation), 0, 1
         if isinstance(mechanism, CountedSteps):
-            wanted = mechanism.enough if self.rows < mechanism.least else 0
+            wanted, each = mechanism.enough if self.rows < mechanism.least else 0, mechanism.rows
             mechanism = mechanism.at(self.rows)
         assert isinstance(mechanism, LinearSteps)
-        return replace(self, faint=mechanism.faint(*scale), narrow=mechanism.narrow(*scale), rows_wanted=wanted)
+        return replace(
+            self, faint=mechanism.faint(*scale), narrow=mechanism.narrow(*scale), rows_wanted=wanted, rows_each=each
+        )
 
     def quality(self) -> tuple[str, ...]:
         """Say how good it is, which features hardly spread over their ranges, and which coefficients are noise."""
@@ -186,7 +190,8 @@ class LinearRule(LinearModel, Rule):
         if not self.deviation_of_count:
             return (f"{AREA} among the people of the fit: about {self.area:.2f}; {SCALE_OF_AREA}.",)
         losers, winners = self._counts.sum(axis=0)
-        luck = 2 * math.sqrt((losers + winners + 1) / (12 * losers * winners))  # of a guess, by who is in the table
+        # Of a guess, by who is in the table; rows of one person may say the same.
+        luck = 2 * math.sqrt(self.rows_each * (losers + winners + 1) / (12 * losers * winners))
         return measured(
             f"{AREA} among the {self._whose}",
             self.area,

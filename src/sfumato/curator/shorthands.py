@@ -18,7 +18,7 @@ from sfumato.curator.words import INSTEAD, in_own_words, speaking
 from sfumato.errors import ParameterError, UnknownName
 from sfumato.exact import Number
 from sfumato.learn.question import Learn
-from sfumato.privacy import Attributes, Bound
+from sfumato.privacy import Bound
 from sfumato.questions import Question
 from sfumato.questions.counts.groups import Aggregates, Keys
 from sfumato.questions.quantiles.choice import Method
@@ -389,23 +389,21 @@ class Shorthands(Guided, Viewed, ABC):
         features: str | Sequence[str],
         target: str,
         missing: Mapping[str, Any] | None = None,
+        where: Where = None,
         analyst: str | None = None,
     ) -> Answer:
         """Fit a private learner to columns of the table: its spend is reserved first, and the rule is stored.
 
         Domains come from the schema; `missing={"age": 0}` says what a missing cell counts as, which a column that
-        keeps missing cells apart needs. The same learner on the same columns again is free. The value of the answer
-        is the rule; the learner is fitted by it, and predicts.
+        keeps missing cells apart needs. `where` is a condition on rows, for linear models. The same learner on the
+        same columns again is free. The value of the answer is the rule; the learner is fitted by it, and predicts.
         """
-        spend, question = _spend_of(learner), Learn.of(learner, features, target, missing)
+        spend, question = _spend_of(learner), Learn.of(learner, features, target, missing, where)
         answer: Answer = self.ask(question, spend, analyst=analyst)
-        learner.keep(question.facts(self.schema, self._charged(question)), answer.loss, answer.value)
+        asked = question.canonical(self.schema)
+        learner.keep(asked.facts(self.schema, self.basis.gauge(asked.measure)), answer.loss, answer.value)
         learner.feature_names_in_ = np.array(question.features, dtype=object)
         return answer
-
-    def _charged(self, question: Learn) -> Attributes:
-        """Return the attributes whose change costs something in a fit."""
-        return self.basis.gauge(question.measure).charged
 
 
 def _spend_of(learner: PrivateModel) -> Bound:

@@ -307,6 +307,10 @@ class OnlyTable(Database):
         """Return the column itself."""
         return column
 
+    def domain(self, name: str) -> Domain:
+        """Return what a column of the one table may hold."""
+        return self.private[ONLY].domain(str(name))
+
     def __eq__(self, other: object) -> bool:
         # A database of one table called `data` has the same text, and other names for its attributes.
         return isinstance(other, OnlyTable) and self.fingerprint == other.fingerprint

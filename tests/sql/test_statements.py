@@ -1004,3 +1004,47 @@ def test_a_value_for_missing_cells_is_none_for_rows_that_are_not_joined():
     rules = Made.of(found.selects[0].statement, database).schema.rules
     assert "Missing cells of 'visits.days' count as 0, as the schema says." in rules
     assert "Where no row gives 'visits.days', it is left out." in rules
+
+
+def test_a_link_says_what_to_write_in_its_place():
+    """It said "join clinics and use its columns", and of a link that is a column too, that it is declared twice."""
+    spend = {"spend": Pure(1000)}
+    with sf.curate(tables(), DATABASE, sf.Budget(person=Pure(10**5))) as curator:
+        with pytest.raises(ParameterError) as error:
+            curator.sql("SELECT clinic, COUNT(*) FROM visits GROUP BY clinic", **spend)
+        join, column = re.findall(r"write (JOIN .*), and then .* such as (.*)\.$", str(error.value))[0]
+        assert curator.sql(f"SELECT {column}, COUNT(*) FROM visits {join} GROUP BY {column}", **spend).value
+        with pytest.raises(
+            ParameterError, match=r"write a column of clinics, which is joined already, such as its clinic\."
+        ):
+            joined = "visits v JOIN clinics c ON v.clinic = c.clinic"
+            curator.sql(f"SELECT v.clinic, COUNT(*) FROM {joined} GROUP BY v.clinic", **spend)
+
+
+def test_a_column_that_is_a_link_too_says_which_line_to_leave_out():
+    twice = replace(VISITS, columns={**VISITS.columns, "clinic": categories("1", "2")})
+    for change, said in (
+        ({"tables": {**DATABASE.tables, "visits": twice}}, r"leave columns\.clinic out: .* the key of 'clinics'"),
+        (
+            {"links": (*DATABASE.links, sf.Link("visits.patient", "clinics"))},
+            "tells people apart .* leave the link out",
+        ),
+        ({"links": (*DATABASE.links, DATABASE.links[0])}, "twice as a link; leave one of them out"),
+    ):
+        with pytest.raises(SchemaError, match=said):
+            replace(DATABASE, **change)
+
+
+def test_answers_in_an_order_are_told_how_to_be_scored():
+    """They were sent to a histogram, and no page said that SQL makes numbers of them."""
+    rows = pa.table({"the answer": ["it's fine", "so so", "bad", None] * 50})
+    schema = sf.Schema({"the answer": categories("bad", "it's fine")})
+    with sf.curate(rows, schema, Pure(10**6)) as curator:
+        for asked, function in ((curator.mean, "AVG"), (curator.median, "MEDIAN")):
+            with pytest.raises(SchemaError, match=r"ask for a histogram.*score them in SQL, by AVG") as error:
+                asked("the answer", spend=Pure(1))
+            (case,) = re.findall(r"\((CASE .* END)\)", str(error.value))
+            answer = curator.sql(f"SELECT {function}({case}) AS score FROM data", spend=Pure(10**4))
+            assert answer.value["score"][0] in (1.5, 1, 2)
+    for domain in (categories(1, 2, 3), categories("one")):
+        assert not domain.scoring("answer")

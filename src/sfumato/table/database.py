@@ -132,9 +132,15 @@ class Database(Viewed, metaclass=Understood):
             if not isinstance(self.tables.get(link.to), PublicTable):
                 raise SchemaError(f"Links lead to public tables, and {link.to!r} is none; join people by the person.")
             known = self.tables[table]
-            taken = isinstance(known, Schema) and (column in known.names or column == known.person)
-            if link.column in seen or taken:
-                raise SchemaError(f"{link.column!r} is declared twice; a link is no column of the schema.")
+            if isinstance(known, Schema) and column in known.names:
+                raise SchemaError(
+                    f"{link.column!r} is declared twice, as a column and as a link; leave columns.{column} out: what a "
+                    f"link may hold comes from the key of {link.to!r}."
+                )
+            if isinstance(known, Schema) and column == known.person:
+                raise SchemaError(f"{link.column!r} tells people apart and is declared as a link; leave the link out.")
+            if link.column in seen:
+                raise SchemaError(f"{link.column!r} is declared twice as a link; leave one of them out.")
             seen.add(link.column)
         self._check_cycles()
 

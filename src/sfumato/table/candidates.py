@@ -8,7 +8,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from sfumato.domain import SKIP
 from sfumato.domain.figures import Figures
 from sfumato.domain.numbers import plain_number
-from sfumato.domain.written import ISO, Written, compiled, read_moment
+from sfumato.domain.written import ISO, ISO_ZONED, Written, compiled, read_moment
 from sfumato.table.marks import SURE, ways
 from sfumato.table.names import CODE, CODE_IN_DECIMALS, FILL, is_code, kind_by_name
 from sfumato.table.toml import write_toml
@@ -50,7 +50,11 @@ _CODE = re.compile(r"0\d+")
 _SHORT_YEAR = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2}(\s.*)?")
 _COMPACT = re.compile(r"(19|20)\d{6}")
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y")
-_CLOCKS = ("", " %H:%M", " %H:%M:%S")
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M %p", " %H:%M:%S %p")
+_FORMATS = (*(day + clock for day in _DAYS for clock in _CLOCKS), "%Y-%m-%d %H:%M %p", "%Y-%m-%d %H:%M:%S %p")
+"""The last two of each are clocks of twelve hours; what is written as ISO says is read without a format."""
+_EPOCH = datetime(1970, 1, 1)
+_LAST = datetime.max.replace(microsecond=0) - _EPOCH
 MOST_FORMATS = 3
 """Days in more formats than these are no column of days."""
 _LENGTHS = (8, 16, 24, 40, 64, 100, 200, 500, 1000)
@@ -347,8 +351,9 @@ def _dates(words: Counter[str], cells: int) -> Candidate | None:
     tried = Counter(dict(words.most_common(500)))
     if _reads(tried, ISO) >= SURE:
         return _read_days(words, cells, ISO, None)
-    forms = [day + clock for day in _DAYS for clock in _CLOCKS]
-    scores = {form: _reads(tried, compiled(form, clock=True)) for form in forms}
+    if _reads(tried, ISO_ZONED) >= SURE:
+        return _with_offsets(words, cells)
+    scores = {form: _reads(tried, compiled(form, clock=True)) for form in _FORMATS}
     best = max(scores.values())
     if best < SURE:
         return _in_several_formats(words, tried, cells)
@@ -363,7 +368,7 @@ def _dates(words: Counter[str], cells: int) -> Candidate | None:
 def _in_several_formats(words: Counter[str], tried: Counter[str], cells: int) -> Candidate | None:
     """Return a column of days in the format of most of them, if a few formats read nearly all; None otherwise."""
     forms: dict[str | None, Written] = {None: ISO}
-    forms |= {day + clock: compiled(day + clock, clock=True) for day in _DAYS for clock in _CLOCKS}
+    forms |= {form: compiled(form, clock=True) for form in _FORMATS}
     found: dict[str | None, int] = {}
     left, rest = tried, words
     while left and len(found) < MOST_FORMATS:
@@ -394,7 +399,24 @@ def _unread_by(words: Counter[str], written: Written) -> Counter[str]:
 
 
 def _example(form: str | None) -> str:
-    return "2024-12-31" if form is None else datetime(2024, 12, 31, 18, 30).strftime(form)
+    if form is None:
+        return "2024-12-31"
+    return datetime(2024, 12, 31, 18, 30).strftime(form.replace("%H", "%I") if "%p" in form else form)
+
+
+def _with_offsets(words: Counter[str], cells: int) -> Candidate:
+    """Return a column of moments in UTC: nearly all of its words are in ISO form, with an offset from UTC."""
+    moments = [moment.replace(tzinfo=UTC) for moment in _days(words, ISO_ZONED)]
+    found = _moments(moments, None)
+    days = " ".join(str(found.record[end]).partition("T")[0] for end in ("earliest", "latest")) if found.record else ""
+    bare = words.total() - _unread_by(words, ISO).total()
+    said = [
+        "Offsets are subtracted: moments are counted in UTC, days too.",
+        *([f"{100 * bare / cells:.2g} % of the cells have no offset and would count as UTC."] if bare else []),
+        *_unread(_unread_by(words, ISO_ZONED).total(), cells, "not written as 2024-12-31T18:30:00+01:00"),
+        PARTS_OF_DATES.format(days=days) + " The day is then the written one.",
+    ]
+    return replace(found, notes=(*found.notes, *said))
 
 
 def _read_days(words: Counter[str], cells: int, written: Written, form: str | None) -> Candidate:
@@ -413,10 +435,8 @@ def _days(words: Counter[str], written: Written) -> Iterator[datetime]:
     for word in words:
         moment = read_moment(word, written)
         if moment is not None:
-            days, seconds = moment.days, moment.seconds
-            yield datetime.fromordinal(date(1970, 1, 1).toordinal() + days).replace(
-                hour=seconds // 3600 % 24, minute=seconds // 60 % 60, second=seconds % 60
-            )
+            # An offset may lead to the day before or after, and out of the calendar.
+            yield _EPOCH + min(timedelta(days=moment.days, seconds=moment.seconds), _LAST)
 
 
 LAST_MINUTE = "T23:59:00"
@@ -427,11 +447,15 @@ PARTS_OF_DATES = (
 
 
 def _moments(found: Sequence[Any], form: str | None) -> Candidate:
+    """Return a column of days, or of moments where some have a time of day or are told in UTC."""
     years = sorted(moment.year for moment in found)
     ends = {"earliest": f"{years[0]}-01-01", "latest": f"{years[-1]}-12-31"}
     clock = any(isinstance(moment, datetime) and moment.time().isoformat() != "00:00:00" for moment in found)
     written = {} if form is None else {"format": form}
     notes: tuple[str, ...] = ("The range is that of whole years.",)
+    if any(getattr(moment, "tzinfo", None) is not None for moment in found):
+        ends["latest"] += LAST_MINUTE
+        return Candidate({"type": "time", **ends, "step": "1min", "zone": "UTC", "missing": SKIP}, notes)
     if clock:
         days = " ".join([*ends.values(), *written.values()])
         notes = (*notes, PARTS_OF_DATES.format(days=days))

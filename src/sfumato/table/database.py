@@ -133,9 +133,15 @@ class Database(Viewed, metaclass=Understood):
             if not isinstance(self.tables.get(link.to), PublicTable):
                 self._check_events(table, link.to)
             known = self.tables[table]
-            taken = isinstance(known, Schema) and (column in known.names or column == known.person)
-            if link.column in seen or taken:
-                raise SchemaError(f"{link.column!r} is declared twice; a link is no column of the schema.")
+            if isinstance(known, Schema) and column in known.names:
+                raise SchemaError(
+                    f"{link.column!r} is declared twice, as a column and as a link; leave columns.{column} out: what a "
+                    f"link may hold comes from the key of {link.to!r}."
+                )
+            if isinstance(known, Schema) and column == known.person:
+                raise SchemaError(f"{link.column!r} tells people apart and is declared as a link; leave the link out.")
+            if link.column in seen:
+                raise SchemaError(f"{link.column!r} is declared twice as a link; leave one of them out.")
             seen.add(link.column)
         self._check_cycles()
 
@@ -348,6 +354,10 @@ class OnlyTable(Database):
     def attribute(self, table: str, column: str) -> str:
         """Return the column itself."""
         return column
+
+    def domain(self, name: str) -> Domain:
+        """Return what a column of the one table may hold."""
+        return self.private[ONLY].domain(str(name))
 
     def __eq__(self, other: object) -> bool:
         # A database of one table called `data` has the same text, and other names for its attributes.

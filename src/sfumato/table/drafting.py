@@ -288,7 +288,9 @@ def _held(column: Mapping[str, Any]) -> str:
     low, high = (next((column[key] for key in keys if key in column), FILL) for keys in _ENDS)
     ends = {(True, True): f"{low} to {high}", (True, False): f"from {low}", (False, True): f"up to {high}"}
     known = [ends[low != FILL, high != FILL]] if (low, high) != (FILL, FILL) else []
-    known += [f"{key} {column[key]}" for key in ("step", "format", "max_bytes") if key in column and key not in gaps]
+    known += [
+        f"{key} {column[key]}" for key in ("step", "zone", "format", "max_bytes") if key in column and key not in gaps
+    ]
     known += [f"{key} {column[key]!r}" for key in KEYS if key in column and key not in gaps]
     *first, last = gaps or [""]
     needed = [f"fill in {', '.join(first)}{' and ' if first else ''}{last}"] if gaps else []

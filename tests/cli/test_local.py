@@ -265,7 +265,7 @@ def test_decode_refuses_what_it_cannot_read(words: Path) -> None:
     )
     empty = words / "empty"
     local.Collector(empty, local.read_plan(words / "words.plan")).close()
-    assert "No item is popular enough" in run("local", "decode", empty).out
+    assert "No report was accepted yet" in run("local", "decode", empty).out
     assert "between 0 and 1" in run("local", "decode", empty, "--false-items", 2).err
 
 
@@ -324,6 +324,41 @@ def test_what_a_relay_adds_is_said_and_its_batches_are_collected(tmp_path: Path)
     assert run(*collect, "--plan", plan, "--json").json["added"]["accepted"] == 950
     assert run(*collect, "--json").json["added"]["accepted"] == 0
     assert "write the same" in run(*collect[:-2]).err
+
+
+def test_a_collection_that_refuses_everything_ends_with_3_and_says_why(tmp_path: Path) -> None:
+    def plan(name: str, *, users: int) -> Path:
+        path = tmp_path / f"{name}.plan"
+        made = run("local", "plan", "--users", users, "--spend", "Pure(1)", "--candidates", listed_at, "--out", path)
+        assert made.code == 0, made.err
+        return path
+
+    (listed_at := tmp_path / "colours.txt").write_text("red\ngreen\n")
+    (tmp_path / "held.txt").write_text("red\n" * 500)
+    mine, other = plan("mine", users=1000), plan("other", users=9999)
+    files = {kind: tmp_path / f"day.{kind}" for kind in ("json", "reports", "strange")}
+    for kind, made in (("json", mine), ("reports", mine), ("strange", other)):
+        form = "reports" if kind == "strange" else kind
+        assert run("local", "randomize", made, tmp_path / "held.txt", "--out", files[kind], "--format", form).code == 0
+    (tmp_path / "bare.jsonl").write_text('{"report":"AAAA"}\n' * 5)
+    cases = [
+        (files["json"], ["--shuffled", 400], "A shuffled batch has no ids: write it with `sfumato local randomize"),
+        (tmp_path / "bare.jsonl", ["--shuffled", 4], "A shuffled batch has no ids"),
+        (files["reports"], ["--shuffled", 800], "This batch holds 500 reports; --shuffled asks for 800."),
+        (files["strange"], ["--shuffled", 400, "--format", "reports"], "Of the 500 reports of this batch fewer than"),
+        (files["reports"], [], "These reports have no ids"),
+        (files["strange"], ["--no-ids", "--format", "reports"], "No report is of the plan of this collection"),
+        (tmp_path / "bare.jsonl", [], "Nothing in it is an envelope"),
+    ]
+    for number, (file, options, said) in enumerate(cases):
+        found = run("local", "collect", tmp_path / str(number), file, "--plan", mine, *options)
+        assert found.code == 3 and "No report was accepted. " + said in found.err, (said, found.err)
+        assert "0 reports accepted" in found.out
+    # What was counted before, and a day without reports, are nothing wrong.
+    whole = ("local", "collect", tmp_path / "whole", files["reports"], "--plan", mine, "--shuffled", 400)
+    assert run(*whole).code == run(*whole).code == 0
+    (tmp_path / "none.jsonl").write_text("")
+    assert run("local", "collect", tmp_path / "empty", tmp_path / "none.jsonl", "--plan", mine).code == 0
 
 
 def test_lists_and_places_that_are_wrong_are_named(tmp_path: Path) -> None:

@@ -146,6 +146,14 @@ def test_who_may_do_what_and_where(site):
     assert len(seen) > 80
 
 
+def test_who_is_refused_is_told_which_roles_may(site):
+    said = site.call("otto", "POST", "/api/datasets/first/ask").json()["detail"]
+    assert said == "Your role does not do this; a curator or an analyst of this data set does."
+    said = site.call("ana", "GET", "/api/datasets/first/ledger").json()["detail"]
+    assert said == "Your role does not do this; a curator or an auditor of this data set does."
+    assert site.call("ana", "GET", "/api/people").json()["detail"] == "Your role does not do this; a curator does."
+
+
 def test_a_data_set_that_is_not_yours_looks_like_one_that_is_not_there(site):
     real, made_up = site.get("ana", "/api/datasets/second"), site.get("ana", "/api/datasets/nowhere")
     assert real.status_code == made_up.status_code == 404 and real.json() == made_up.json()

@@ -184,6 +184,8 @@ class Decoded:
             ends = f"{readable(low, high - low)} to {readable(high, high - low)}"
             mean = readable(self.value.value, high - low)
             return f"The mean is {mean}; 95 % interval (all that devices draw) {ends}.\n{self.intake}"
+        if self.kind == "popular" and not self.intake.accepted:
+            return f"No report was accepted yet, so nothing is known of any item.\n{self.intake}"
         if not self.value:
             return "\n".join(["No item is popular enough to be told from noise.", *self.value.notes, str(self.intake)])
         rows = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.options import Json, Subcommands, commands_of
-from sfumato.cli.outcome import emit, guarded
+from sfumato.cli.outcome import CHECK_FAILED, emit, failed, guarded
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact.written import amount, rounded
 from sfumato.serve.command import serve
@@ -264,11 +264,12 @@ def collect(
     """
     import sys
 
+    from sfumato.cli.collecting import cause, is_all_refused
     from sfumato.local import Collector, Intake, read_plan
     from sfumato.local.collector.files import file_batches, stream_batches
 
     made = None if plan is None else read_plan(plan)
-    said = Intake()
+    said, causes = Intake(), dict[str, None]()
     with Collector(collection, made, ids=ids, shuffled=shuffled) as collector, watched("Collecting") as step:
         for number, name in enumerate(files):
             batches = (
@@ -277,7 +278,10 @@ def collect(
                 else file_batches(name, format, collector.collection)
             )
             for one in batches:
-                said += collector.add_batches([one])[0]
+                added = collector.add_batches([one])[0]
+                if is_all_refused(added):
+                    causes[cause(collector.collection, one)] = None
+                said += added
             step((number + 1) / len(files))
         total = collector.intake
     emit(
@@ -285,6 +289,8 @@ def collect(
         lambda: f"Added: {said}\nIn all: {total}",
         as_json,
     )
+    if is_all_refused(said):
+        raise failed(f"No report was accepted. {' '.join(causes)}", CHECK_FAILED, as_json, "collect")
 
 
 @local_app.command()

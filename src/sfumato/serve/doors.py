@@ -19,7 +19,7 @@ from sfumato.serve.command import LOOPBACK
 from sfumato.serve.desks import Desk, Desks
 from sfumato.serve.identity import COOKIE, ROLES, Identity, People, Role, Session
 from sfumato.serve.jobs import Job, Jobs
-from sfumato.serve.problems import NOWHERE, ROLE, UNKNOWN, WRONG_TOKEN, Denied, busy
+from sfumato.serve.problems import NOWHERE, UNKNOWN, WRONG_TOKEN, Denied, busy, other_role
 from sfumato.serve.publications import Shelf, ShownPublication
 from sfumato.serve.talks import Talks
 
@@ -73,9 +73,9 @@ class Door:
                 raise SignIn
             given = request.headers.get("authorization", "").strip()
             raise Denied(401, WRONG_TOKEN if given else UNKNOWN, {"WWW-Authenticate": "Bearer"})
-        if found.role not in self.roles:
-            raise Denied(403, ROLE)
         dataset = request.path_params.get("dataset")
+        if found.role not in self.roles:
+            raise other_role(self.roles, of_data_set=dataset is not None)
         if dataset is not None and (dataset not in desks_of(request) or not found.sees(dataset)):
             raise Denied(404, NOWHERE)
         if request.method not in ("GET", "HEAD"):

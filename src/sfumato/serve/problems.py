@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi.responses import JSONResponse
@@ -21,9 +21,14 @@ class Denied(Exception):
 
 UNKNOWN = "Say who you are: send a token as Authorization: Bearer …, or sign in."
 WRONG_TOKEN = "Nobody here has this token, or it is over; ask a curator for a new one."
-ROLE = "Your role does not do this; a curator or an auditor of this data set does."
 NOWHERE = "There is nothing here that you may see; GET /api/datasets lists your data sets."
 BUSY = "Many questions are waiting; ask again in a few seconds with the same Idempotency-Key."
+
+
+def other_role(roles: Sequence[str], of_data_set: bool) -> Denied:
+    """Return the refusal of somebody whose role a route does not let in, which names the roles that it does."""
+    named = " or ".join(f"{'an' if role[0] in 'aeiou' else 'a'} {role}" for role in roles)
+    return Denied(403, f"Your role does not do this; {named}{' of this data set' if of_data_set else ''} does.")
 
 
 def busy() -> Denied:

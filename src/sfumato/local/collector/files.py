@@ -30,7 +30,11 @@ ROWS = 1 << 18
 """How many rows of a Parquet file make a batch."""
 QUIET = 1.0
 """After so many seconds without a new report, a stream's reports are written."""
-_ENDINGS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".pq": "parquet"}
+_ENDINGS = {
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "json"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    ".reports": "reports",
+}
 
 
 def format_of(path: str | Path, format: str | None) -> str:

@@ -226,7 +226,7 @@ WHOSE = (
         (f"SELECT COUNT(*) FROM checks LEFT JOIN drugs ON {DRUG} JOIN visits ON drugs.patient = visits.patient AND "
          "drugs.visit = visits.visit JOIN patients ON drugs.patient = patients.patient", "write checks.patient"),
         ("SELECT visits.visit, COUNT(*) FROM visits GROUP BY visits.visit", "it is joined on, and nothing else"),
-        ("SELECT COUNT(drugs.visit) FROM drugs", "is a link; join visits and use its columns"),
+        ("SELECT COUNT(drugs.visit) FROM drugs", "write JOIN visits ON drugs.patient = visits.patient AND drugs.visit = visits.visit, and then a column"),
         (f"SELECT MEDIAN(cost) FROM drugs JOIN visits ON {VISIT}", "make one in WITH first"),
         ("WITH p AS (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient) SELECT COUNT(*) FROM checks LEFT JOIN p ON "
          "p.patient = checks.patient JOIN drugs ON drugs.patient = p.patient AND checks.drug = drugs.drug", "write checks.patient"),

@@ -159,7 +159,7 @@ class Scope:
                 f"{text} says who somebody is; count it by COUNT(DISTINCT {name}), or group by it inside WITH."
             )
         if name in self.database.links_of(seat.table) and seat.kind != "person":
-            raise ParameterError(f"{text} is a link; {self._joining(text, self.database.links_of(seat.table)[name])}")
+            raise ParameterError(f"{text} is a link; {self._joining(seat, name)}")
         if seat.kind == "person":
             item = self.pers[seat.table].table.items[name]
             reads = item.reads | self.pers[seat.table].presence
@@ -173,13 +173,18 @@ class Scope:
         private = frozenset({self.database.attribute(seat.table, base)}) if base in schema.attributes else frozenset()
         return leaf(Place(seat.name, schema, private | seat.reads, seat.absent), name, text)
 
-    def _joining(self, link: str, to: str) -> str:
-        """Return what to write for a link: a column of the public table that it leads to, and the join of it."""
-        key = printed_name(self.database.tables[to].key)  # type: ignore[union-attr]
-        if any(seat.kind == "public" and seat.table == to for seat in self.seats):
-            return f"write a column of {to}, which is joined already, such as its {key}."
-        name = printed_name(to)
-        return f"write JOIN {name} ON {link} = {name}.{key}, and then a column of {to}, such as {name}.{key}."
+    def _joining(self, seat: _Seat, link: str) -> str:
+        """Return what to write for a link: a column of the table that it leads to, and the join of it."""
+        to = self.database.links_of(seat.table)[link]
+        key, name = printed_name(str(self.database.key_of(to))), printed_name(to)
+        of_key = "" if to in self.database.private else f", such as {name}.{key}"
+        if any(other.kind != "person" and other.table == to for other in self.seats):
+            return f"write a column of {to}, which is joined already{of_key}."
+        on = [f"{seat.name}.{printed_name(link)} = {name}.{key}"]
+        if to in self.database.private:
+            people = [str(self.database.private[table].person) for table in (seat.table, to)]
+            on.insert(0, f"{seat.name}.{printed_name(people[0])} = {name}.{printed_name(people[1])}")
+        return f"write JOIN {name} ON {' AND '.join(on)}, and then a column of {to}{of_key}."
 
 
 def bare(node: tree.Expression) -> tree.Expression:

@@ -582,3 +582,17 @@ def test_written_moments_with_offsets_and_clocks_of_twelve_hours_are_times() -> 
     assert last is not None and last["latest"] == "9999-12-31T23:59:00"
     two = [f"{day:%m/%d/%Y %I:%M %p}" if place % 3 else f"{day:%Y-%m-%d}" for place, day in enumerate(days)]
     assert any("12/31/2024 06:30 PM" in note for note in candidate_of("seen", two).notes)
+
+
+@pytest.mark.parametrize("word", ["k.A.", "k. A.", "keine Angabe", "n. d.", "s/d", "ND"])
+@pytest.mark.parametrize("cells", [RARE, 70, 700])
+def test_a_category_that_may_mean_nothing_is_remarked_on_whatever_its_share(word: str, cells: int) -> None:
+    """A word that is no English one was listed without a remark."""
+    found = candidate_of("ward", ["north", "south"] * 500 + [word] * cells + [None] * 100)
+    part = f"{100 * cells / (1000 + cells):.2g} %"
+    assert found.record is not None and word in found.record["values"], (
+        "it may be a category, and stays until somebody says"
+    )
+    (said,) = [note for note in found.notes if "nobody filled in the cell" in note]
+    assert said.startswith(f"{word!r}, {part} of the cells") and "take it out of values" in said
+    assert not candidate_of("ward", ["north", "south"] * 500).notes

@@ -37,6 +37,14 @@ LONG_CODE = 7
 """So many digits, the same in every cell, are a number of a phone, an insurance or a file."""
 
 _ABSENT = {"", "na", "n/a", "nan", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown", "#n/a"}
+_MAY_BE_ABSENT = {
+    *("k.a.", "k.a", "k/a", "keineangabe", "keineangaben", "n.b.", "nichtbekannt", "unbekannt"),
+    *("n.d.", "n.d", "n/d", "nd", "nodata", "notavailable", "noanswer", "noresponse", "notspecified"),
+    *("s/d", "s.d.", "sindato", "sindatos", "ns/nc", "nosabe", "desconocido", "nondisponibile", "sconosciuto"),
+    *("n.c.", "n/c", "nonrenseigné", "nonrenseigne", "nonconnu", "inconnu", "nondisponible"),
+    *("b.d.", "b/d", "brakdanych", "brak", "onbekend", "okänd", "ukendt", "ukjent"),
+}
+"""The same in other languages, without capitals and blanks; they may be a category as well, as ND is a state."""
 MOST_STAND_INS = 3
 """So many words may stand between numbers or days for a cell that nobody filled in, as in "k.A."."""
 SHARE_OF_STAND_INS = 1 / 3
@@ -103,6 +111,10 @@ def _absent(value: Any) -> bool:
     if isinstance(value, str):
         return value.strip().lower() in _ABSENT
     return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _may_be_absent(value: Any) -> bool:
+    return isinstance(value, str) and "".join(value.lower().split()) in _MAY_BE_ABSENT
 
 
 def _either(words: Iterable[str]) -> str:
@@ -497,6 +509,12 @@ def _categories(name: str, words: Counter[Any]) -> Candidate:
         notes.append(
             "Some values differ only in capitals or blanks, and count apart; make them equal before, or ask about them "
             f"together, where {called} IN ({same})."
+        )
+    if unsaid := Counter({word: words[word] for word in kept if _may_be_absent(word)}):
+        notes.append(
+            f"{_either(unsaid)}, {100 * unsaid.total() / words.total():.2g} % of the cells that are not missing, is "
+            "listed as a category; if it means that nobody filled in the cell, take it out of values and make these "
+            "cells empty before."
         )
     if any(len(str(word).split()) > MOST_WORDS for word in kept):
         notes.append(

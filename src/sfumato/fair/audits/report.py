@@ -118,6 +118,13 @@ class AuditReport:
             return "not run"
         return "not proved" if finding.large else "clear"
 
+    def _seen(self) -> str:
+        """Say of how many people the bias certificate is, and why not of all."""
+        if self.bias_people == self.people:
+            return f"{self.people} people"
+        largest = max(self.bias_people // 2, *(self.bias_people - size for size in self.sizes))
+        return f"{self.bias_people} people: of a larger group an even sample of {largest}, because it takes long"
+
     def figures(self) -> Table:
         """Return the figures that hold whatever the model is inside."""
         rows = [
@@ -127,9 +134,7 @@ class AuditReport:
             ["parity gap", f"{self.parity.value:.4f} ({self.parity.interval[0]:.4f} to {self.parity.interval[1]:.4f})"],
         ]
         if self.bias is not None:
-            rows.append(
-                [f"most that fairness under the metric allows ({self.bias_people} people)", f"{self.bias.value:.4f}"]
-            )
+            rows.append([f"most that fairness under the metric allows ({self._seen()})", f"{self.bias.value:.4f}"])
             if self.bias.null is not None:
                 rows.append(["the same for random groups", str(self.bias.null)])
         if self.lipschitz is not None:

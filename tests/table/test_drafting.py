@@ -17,8 +17,9 @@ from sfumato import Pure
 from sfumato.cli.checking import check_table
 from sfumato.cli.columns import read_column
 from sfumato.errors import SchemaError
-from sfumato.table.candidates import RARE, candidate_of, outward
+from sfumato.table.candidates import RARE, candidate_of
 from sfumato.table.names import FILL, is_person, names_somebody
+from sfumato.table.proposed_bins import outward
 from sfumato.table.schema import Schema
 
 ROWS = 400

@@ -293,9 +293,8 @@ class RunningTable:
                 raise LedgerError(ANOTHER.format(name=self.spec.name))
             said = entry.event
             event = Event(said["name"], said["spec"], said["parameters"], said["version"])
-        # The ledger compares loss and charges with those that were reserved.
         slots = running_charges(self.file.promised, self.periods, self.totals)
-        return book.open(self.id, event, self.loss(), analyst=self.analyst, slots=slots)
+        return book.open(self.id, event, self.loss(), analyst=self.analyst, slots=slots)  # which compares both
 
     def done(self, book: Ledger) -> list[str]:
         """Return the periods that were released; none if it was not begun."""

@@ -15,7 +15,6 @@ from sfumato.durable import require_new
 from sfumato.errors import SchemaError
 from sfumato.show.tables import table as draw
 from sfumato.show.views import View, Viewed
-from sfumato.table.candidates import with_bins_in_python
 from sfumato.table.described import EVERY_ROW, whose_row
 from sfumato.table.engine import Source
 from sfumato.table.looking import add_what_to_write_first, add_whole_ids, looked, require_person
@@ -36,6 +35,7 @@ from sfumato.table.names import (
     may_be_person,
     names_somebody,
 )
+from sfumato.table.proposed_bins import with_bins_in_python
 from sfumato.table.repeats import Sizes, asked_in_file, whose_rows
 from sfumato.table.resources import Resources
 from sfumato.table.schema import Schema

@@ -401,7 +401,7 @@ class Shorthands(Guided, Viewed, ABC):
         spend, question = _spend_of(learner), Learn.of(learner, features, target, missing, where)
         answer: Answer = self.ask(question, spend, analyst=analyst)
         asked = question.canonical(self.schema)
-        learner.keep(asked.facts(self.schema, self.basis.gauge(asked.measure)), answer.loss, answer.value)
+        learner.keep(asked.facts(self.schema, self.basis.gauge(asked.measure(self.schema))), answer.loss, answer.value)
         learner.feature_names_in_ = np.array(question.features, dtype=object)
         return answer
 

@@ -102,11 +102,9 @@ class Learn(Question):
         classes, options = _plain_classes(estimator), estimator.for_features(named).options()
         return cls(type(estimator).__name__, named, target, classes, options, missing=missing or (), where=where)
 
-    @property
-    def measure(self) -> Rows:
-        """What is read from a table: whole rows of features and label; of a canonical question."""
-        where: Any = self.where
-        return Rows((*self.features, self.target), where)
+    def measure(self, schema: Schema) -> Rows:
+        """Return what is read from a table: whole rows of features and label."""
+        return Rows((*self.features, self.target), read_where(self.where, schema))
 
     def canonical(self, schema: Schema) -> Self:
         """Return the question with all options of its learner, and classes only where the column does not say them.
@@ -188,7 +186,7 @@ class Learn(Question):
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the learner's mechanism on whole rows of the columns."""
-        gauge = basis.gauge(self.measure)
+        gauge = basis.gauge(self.measure(basis.schema))
         if gauge.total is None and not _learner_class(self.learner).counts_rows:
             raise UnsupportedSpend(
                 f"{self.learner} learns from a public number of rows: all rows of the table, and people who are "
@@ -214,7 +212,7 @@ class Learn(Question):
 
     def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
         """Return how far the model will be below the plain one, where its learner knows that from public facts."""
-        gauge = basis.gauge(self.measure)
+        gauge = basis.gauge(self.measure(basis.schema))
         if gauge.total is None:
             return None
         facts, bound = self.facts(basis.schema, gauge), gauge.priced(spend)

@@ -36,6 +36,7 @@ CONVERSATIONS: Registry[Callable[..., Any]] = Registry(
 
 if TYPE_CHECKING:
     from sfumato.learn.estimator import PrivateModel
+    from sfumato.learn.facts import LearningFacts
     from sfumato.ledger import Ledger
     from sfumato.questions.conversation import Conversation, Prior
     from sfumato.table.data import Table
@@ -378,7 +379,7 @@ class Shorthands(Guided, Viewed, ABC):
         >>> with curate(days[0], described, Concentrated(1)) as curator:
         ...     visits = curator.running("count by site", periods=2, spend=Concentrated(1))
         ...     [visits.step(day) for day in days], visits.series().values.shape, visits.next
-        (['1', '2'], (2, 2), None)
+        (['1', '2'], (2, 4), None)
         """
         return CONVERSATIONS["running"](self, question, periods, spend, name=name, **options)
 
@@ -400,10 +401,13 @@ class Shorthands(Guided, Viewed, ABC):
         """
         spend, question = _spend_of(learner), Learn.of(learner, features, target, missing, where)
         answer: Answer = self.ask(question, spend, analyst=analyst)
-        asked = question.canonical(self.schema)
-        learner.keep(asked.facts(self.schema, self.basis.gauge(asked.measure(self.schema))), answer.loss, answer.value)
+        learner.keep(self._facts(question.canonical(self.schema)), answer.loss, answer.value)
         learner.feature_names_in_ = np.array(question.features, dtype=object)
         return answer
+
+    def _facts(self, question: Learn) -> LearningFacts:
+        """Return what a fit knows beforehand, the attributes among it whose change costs something."""
+        return question.facts(self.schema, self.basis.gauge(question.measure(self.schema)))
 
 
 def _spend_of(learner: PrivateModel) -> Bound:

@@ -177,14 +177,15 @@ class Scope:
         """Return what to write for a link: a column of the table that it leads to, and the join of it."""
         to = self.database.links_of(seat.table)[link]
         key, name = printed_name(str(self.database.key_of(to))), printed_name(to)
-        of_key = "" if to in self.database.private else f", such as {name}.{key}"
+        is_events = to in self.database.private
         if any(other.kind != "person" and other.table == to for other in self.seats):
-            return f"write a column of {to}, which is joined already{of_key}."
+            return f"write a column of {to}, which is joined already{'' if is_events else f', such as its {key}'}."
         on = [f"{seat.name}.{printed_name(link)} = {name}.{key}"]
-        if to in self.database.private:
+        if is_events:
             people = [str(self.database.private[table].person) for table in (seat.table, to)]
             on.insert(0, f"{seat.name}.{printed_name(people[0])} = {name}.{printed_name(people[1])}")
-        return f"write JOIN {name} ON {' AND '.join(on)}, and then a column of {to}{of_key}."
+        such = "" if is_events else f", such as {name}.{key}"
+        return f"write JOIN {name} ON {' AND '.join(on)}, and then a column of {to}{such}."
 
 
 def bare(node: tree.Expression) -> tree.Expression:

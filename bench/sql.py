@@ -53,6 +53,7 @@ def made(scale: float) -> dict[str, pa.Table]:
     cents = quantity * (90_000 + part // 10 % 20_001 + part % 1_000 * 100)
     line = {
         "custkey": owner,
+        "orderkey": np.repeat(np.arange(orders), lines),
         "partkey": part,
         "suppkey": draw.integers(0, suppliers, rows),
         "quantity": quantity,
@@ -75,7 +76,7 @@ def made(scale: float) -> dict[str, pa.Table]:
         "size": draw.integers(1, 51, parts),
     }
     part_rows["promo"] = np.char.startswith(part_rows["promo"], "PROMO")
-    return {
+    found = {
         "customer": pa.table({"custkey": np.arange(customers), "segment": draw.integers(0, 5, customers)}),
         "lineitem": pa.table(line),
         "part": pa.table(part_rows),
@@ -83,6 +84,11 @@ def made(scale: float) -> dict[str, pa.Table]:
         "nation": pa.table(
             {"nation": np.arange(25), "name": NATIONS, "region": [REGIONS[one % 5] for one in range(25)]}
         ),
+    }
+    ordered = FIRST_DAY + draw.integers(0, 2406, orders).astype("timedelta64[D]")
+    return {
+        **found,
+        "orders": pa.table({"custkey": owners, "orderkey": np.arange(orders), "orderdate": ordered}),
     }
 
 
@@ -102,12 +108,19 @@ def database() -> sf.Database:
         {
             "customer": sf.Schema({"segment": integers(0, 4, missing=0)}, person="custkey", row_key=()),
             "lineitem": sf.Schema(line, person="custkey", rows_per_person=200),
+            "orders": sf.Schema(
+                {"orderdate": dates("1992-01-01", "1998-12-31", missing="1992-01-01")},
+                person="custkey",
+                rows_per_person=100,
+                row_key="orderkey",
+            ),
             "part": sf.PublicTable("partkey"),
             "supplier": sf.PublicTable("suppkey"),
             "nation": sf.PublicTable("nation"),
         },
         population="customer",
         links=(
+            sf.Link("lineitem.orderkey", "orders"),
             sf.Link("lineitem.partkey", "part"),
             sf.Link("lineitem.suppkey", "supplier"),
             sf.Link("supplier.nation", "nation"),
@@ -119,6 +132,7 @@ DRAWS = 9
 """Answers whose errors are compared by their median."""
 REVENUE = "lineitem.extendedprice * (1 - lineitem.discount)"
 YEAR = "lineitem.shipdate >= DATE '1994-01-01' AND lineitem.shipdate < DATE '1995-01-01'"
+ORDERED = "orders.orderdate >= DATE '1994-01-01' AND orders.orderdate < DATE '1995-01-01'"
 PER = (
     "WITH per AS (SELECT lineitem.custkey AS custkey, {items} FROM lineitem{join} WHERE {where} "
     "GROUP BY lineitem.custkey) SELECT {outer} FROM per"
@@ -138,6 +152,10 @@ STATEMENTS = {
     "Q5, clamped": f"SELECT nation.name, SUM({REVENUE}, CONTRIBUTION_BOUNDS_PER_GROUP => (0, 250000)) FROM lineitem "
     "JOIN supplier ON lineitem.suppkey = supplier.suppkey JOIN nation ON supplier.nation = nation.nation "
     f"WHERE nation.region = 'ASIA' AND {YEAR} GROUP BY nation.name",
+    "Q5, clamped, by order": f"SELECT nation.name, SUM({REVENUE}, CONTRIBUTION_BOUNDS_PER_GROUP => (0, 250000)) "
+    "FROM lineitem JOIN orders ON lineitem.custkey = orders.custkey AND lineitem.orderkey = orders.orderkey "
+    "JOIN supplier ON lineitem.suppkey = supplier.suppkey JOIN nation ON supplier.nation = nation.nation "
+    f"WHERE nation.region = 'ASIA' AND {ORDERED} GROUP BY nation.name",
     "Q6": PER.format(
         items="LEAST(SUM(lineitem.extendedprice * lineitem.discount), 15000) AS s",
         join="",

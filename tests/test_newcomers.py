@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "sfumato"
 ROOMS_OF_QUESTIONS = ("ask", "curator", "learn", "publish", "questions", "sql", "totals", "workload")
 NOISE_IS_MADE = {
     # where noise is made for what a question reads: from which gauge how far the numbers move
-    "learn/linear_steps.py": "of the steps of a linear model, whose rows are cut to a length",
+    "learn/linear_shares.py": "of the readings of a linear model, by `linear_moves` for the gauge's rows and relation",
     "questions/conversation/opening.py": "of one query, which a person moves by their rows",
     "questions/queries/noisy.py": "prices of what the workload's sensitivity states",
     "questions/synopsis/weighted.py": "of weighted sums, from the weights and the gauge's rows",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -56,6 +56,21 @@ def require_new(path: str | Path, *, overwrite: bool = False, in_folder: bool = 
             f"{str(target)!r} exists already and is not overwritten; write another name, or overwrite=True."
         )
     return target
+
+
+def write_by_ending(path: Path, what: str, kinds: Mapping[str, Callable[[], str]]) -> Path:
+    """Write the text that belongs to a path's ending, and return the path; what is written by no ending is refused.
+
+    The text is made before the file is touched, so that one that cannot be made leaves the old file.
+    """
+    make = kinds.get(path.suffix.lower())
+    if make is None:
+        *others, last = kinds
+        endings = f"{', '.join(others)} or {last}"
+        raise ParameterError(f"{what} is written as {endings}, and {path.name!r} ends in none of them.")
+    text = make()
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def write_durably(path: Path, pieces: Iterable[bytes]) -> None:

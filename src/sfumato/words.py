@@ -139,11 +139,13 @@ EXAMPLES: Mapping[str, str] = {
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a hint that names what was probably meant, or everything there is.
 
-    >>> nearest("aeg", ["age", "sex"])
-    "did you mean 'age'?"
+    >>> nearest("aeg", ["age", "sex"]), nearest("it", ["HR", "IT"])
+    ("did you mean 'age'?", "did you mean 'IT'?")
     """
     names = sorted(known)
-    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    close = [one for one in names if one.casefold() == name.casefold()] or get_close_matches(
+        name, names, n=1, cutoff=0.6
+    )
     if close:
         return f"did you mean {close[0]!r}?"
     shown = ", ".join(repr(one) for one in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,21 @@ def test_a_preview_does_not_depend_on_how_rows_are_weighed() -> None:
             sizes.append([seen.size for seen in halved if seen is not None])
     assert all(1.8 < rough / fine < 2.4 for rough, fine in sizes)  # half the spend, twice the error
     assert all(4 < many / single < 7 for single, many in zip(*sizes, strict=True))
+
+
+@pytest.mark.parametrize("each", [1, 20])
+def test_a_preview_of_means_says_how_wide_it_is_for_one_row_and_for_all_rows_of_everybody(each: int) -> None:
+    places = np.arange(PEOPLE * each)
+    rows = pyarrow.table({"id": places // each, "pay": places * 7 % 1001, "ward": np.array([*"abcd"])[places % 4]})
+    with sf.curate(rows, sf.Schema(COLUMNS, person="id", rows_per_person=20), Pure(10)) as curator:
+        question = GroupBy("ward", [Mean("pay")])
+        seen = curator.preview(question, Pure(2))
+        (most,) = re.findall(r"by less if people have more rows \(by at most ([0-9.]+) if all have 20\)", seen.error)
+        between = curator.ask(question, Pure(2)).interval(0.95)
+        real = half_width(between)
+    assert seen.expected is not None
+    said = seen.expected.size if each == 1 else float(most)
+    assert real / 2 <= said <= 2 * real, (said, real)
 
 
 def test_squares_of_a_wide_column_have_a_preview() -> None:

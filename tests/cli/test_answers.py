@@ -126,6 +126,10 @@ def test_a_model_of_a_number_is_learned_by_its_own_command(place: Place, tmp_pat
     assert fine.code == 0, fine.err
     again = place.query("learn hours from age, sex with regression", spend="Pure(0.5)")
     assert again.code == 0 and "was answered before" in again.out
+    some = place.run("learn", place.data, place.schema, "hours", *shared, "--where", "age > 30", "--spend", "Pure(0.5)")
+    assert some.code == 0 and "rows, counted with noise" in some.out, some.err
+    again = place.query("learn hours from age, sex with regression where age > 30", spend="Pure(0.5)")
+    assert again.code == 0 and "was answered before" in again.out
     made = place.run("read", model, f"predict {place.data}", "--out", tmp_path / "predicted.csv")
     assert made.code == 0 and "predicted" in (tmp_path / "predicted.csv").read_text()
 

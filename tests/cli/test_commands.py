@@ -21,8 +21,12 @@ def test_init_drafts_without_looking_at_cells(place: Place, tmp_path: Path) -> N
     written = run("init", place.data, "--out", target)
     assert written.code == 0 and "never what you see in the data" in written.out
     assert target.read_text().strip() == shown.out.strip()
+    target.write_text("mine")
     again = run("init", place.data, "--out", target)
-    assert again.code == 2 and "not overwritten" in again.err
+    assert again.code == 2 and "not overwritten; write another name after --out, or --force" in again.err
+    assert target.read_text() == "mine"
+    assert run("init", place.data, "--out", target, "--force").code == 0
+    assert target.read_text().strip() == shown.out.strip()
 
 
 def test_check_counts_repairs_and_says_that_it_protects_nobody(place: Place) -> None:

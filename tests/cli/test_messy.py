@@ -159,7 +159,7 @@ def test_two_labels_of_three_say_what_the_third_counts_as() -> None:
 
 
 def test_another_ledger_for_a_model_is_said_to_add_up(tmp_path: Path) -> None:
-    found = learned(tmp_path, "r", "--from", "x", rows=3)
+    found = learned(tmp_path, "r", "--from", "x", "--with", "threshold", rows=3)
     assert found.code != 0 and "about the same people adds up" in found.err
 
 

@@ -15,8 +15,8 @@ from sfumato.curator.typed import read_question
 from sfumato.domain import categories, integers
 from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
-from sfumato.table.candidates import BINS, bins_toml, with_bins_later
 from sfumato.table.names import FILL
+from sfumato.table.proposed_bins import BINS, bins_toml, with_bins_later
 from sfumato.table.schema import Schema
 
 LINES = ["member;age;sex;visited;cost"] + [

@@ -72,6 +72,8 @@ def test_the_whole_report(tmp_path):
     assert not re.search(r'(src|href)="(https?:)?//', page) and "<script" not in page and "@import" not in page
     with pytest.raises(ParameterError, match="none of them"):
         found.save(tmp_path / "audit.pdf")
+    with pytest.raises(ParameterError, match="There is no folder"):
+        found.save(tmp_path / "nowhere" / "audit.html")
 
 
 def test_reports_repeat_themselves():

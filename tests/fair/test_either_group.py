@@ -124,5 +124,8 @@ def test_a_report_of_decisions_does_not_contradict_itself(monkeypatch):
     }
     sampled = audited(fair_table)
     assert sampled.bias_people == 600
+    assert "allows (600 people: of a larger group an even sample of 300, because it takes long)" in " ".join(
+        row[0] for row in sampled.figures().rows
+    )
     if f"The gap {sampled.bias_gap:.3g} is consistent" in sampled.verdict():
         assert f"the gap of all 900 is {sampled.parity.value:.3g}." in sampled.verdict()

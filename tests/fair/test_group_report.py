@@ -635,5 +635,7 @@ def test_a_report_is_kept_as_page_card_text_and_json(tmp_path: Path) -> None:
     assert report.left_out() == {("group",): 4} and "Selection rate of f" in repr(report)
     with pytest.raises(ParameterError, match=r"\.html, \.md, \.json or \.txt"):
         report.save(tmp_path / "a.pdf")
+    with pytest.raises(ParameterError, match="There is no folder"):
+        report.save(tmp_path / "nowhere" / "a.html")
     with pytest.raises(ParameterError, match="compare_file"):
         fair.group_report("people.csv", ["sex", "race"], favourable="yes")

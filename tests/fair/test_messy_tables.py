@@ -120,7 +120,32 @@ def test_several_rows_of_a_person_are_warned_about():
     (said,) = fair.audit(SAID, people, "sex", favourable="invited").by_group.cautions
     assert "'applicant_id' holds 100 different values in 200 rows" in said and "assume one row a person" in said
     people["applicant_id"] = [f"B{row}" for row in range(200)]
-    assert not fair.audit(SAID, people, "sex", favourable="invited").by_group.cautions
+    (said,) = fair.audit(SAID, people, "sex", favourable="invited").by_group.cautions
+    assert said.startswith("'applicant_id' is a key by name")
+
+
+def test_a_key_whose_values_all_differ_is_no_feature():
+    rows = 400
+    people = {
+        "customer_id": list(range(rows)), "sex": ["f"] * 200 + ["m"] * 200, "age": [row % 40 for row in range(rows)],
+        "no": [row % 7 for row in range(rows)], "mass_index": [20.5 + row / 64 for row in range(rows)],
+    }  # fmt: skip
+    people["mass_index"].sort(key=lambda index: index * 64 % 5)
+
+    def audited(**options):
+        options = {"metric": {"age": 0.01}, **options}
+        report = fair.audit([row // 2 % 2 for row in range(rows)], people, "sex", favourable=1, **options)
+        (encoding,) = [one for one in report.findings if one.code == "E2"]
+        return str(report), encoding.sentence
+
+    # The rows stand by sex, so that the number of a row would guess it.
+    said, proxies = audited()
+    assert "'customer_id' is a key by name, and all values differ, so it is no feature here" in said
+    assert "'no'" not in said and "'mass_index'" not in said and "AUC 1.00" not in proxies
+    named, guessed = audited(features=["customer_id", "age"])
+    assert "is a key by name" not in named and "AUC 1.00" in guessed
+    _, read = audited(metric={"customer_id": 0.01})
+    assert "AUC 1.00" in read
 
 
 def test_words_in_a_column_of_numbers_are_said_and_make_no_categories(tmp_path):

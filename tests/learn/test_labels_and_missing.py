@@ -164,7 +164,7 @@ def test_a_label_of_categories_is_among_the_columns_that_need_missing():
 def test_missing_labels_count_as_the_question_says(label, missing, classes):
     schema = Schema({"age": integers(0, 99, missing=0), "label": label})
     asked = Learn("PrivateLinearClassifier", "age", "label", classes, missing={"label": missing})
-    facts = asked.facts(schema, frozenset())
+    facts = asked.facts(schema)
     found = _label_codes(np.array([0, 1, label.missing_code]), label, facts.labels)
     assert found.tolist() == [0, 1, 1]
 
@@ -181,7 +181,7 @@ def test_missing_labels_count_as_the_question_says(label, missing, classes):
 def test_the_labels_are_those_that_the_schema_lists(label, missing, classes):
     schema = Schema({"age": integers(0, 99, missing=0), "label": label})
     fill = {} if missing is None else {"label": missing}
-    facts = Learn("PrivateLinearClassifier", "age", "label", missing=fill).facts(schema, frozenset())
+    facts = Learn("PrivateLinearClassifier", "age", "label", missing=fill).facts(schema)
     assert facts.classes == classes
     unlisted = _label_codes(np.array([label.encode("perhaps"), label.encode(None)]), label, facts.labels).tolist()
     first = 0 if "other" not in classes and label.other is None else facts.labels.encode(label.other or "other")
@@ -217,9 +217,12 @@ def test_a_mistyped_feature_is_told_before_what_its_missing_cells_count_as():
 def test_a_schema_with_several_rows_is_refused_together_with_what_is_missing():
     several = Schema({"age": integers(0, 99), "ill": booleans()}, person="id", rows_per_person=2)
     with pytest.raises(ParameterError, match=r"missing=\{'age': 49\}.*write rows_per_person = 1 there.*another ledger"):
-        Learn("PrivateLinearClassifier", "age", "ill").canonical(several)
-    with pytest.raises(UnsupportedSpend, match="the schema says rows_per_person = 2; write rows_per_person = 1"):
-        Learn("PrivateLinearClassifier", "age", "ill", missing={"age": 40}).canonical(several)
+        Learn("PrivateThreshold", "age", "ill").canonical(several)
+    with pytest.raises(
+        UnsupportedSpend,
+        match=r"the schema says rows_per_person = 2; take a linear model, .*or write rows_per_person = 1",
+    ):
+        Learn("PrivateThreshold", "age", "ill", missing={"age": 40}).canonical(several)
 
 
 # How good a model is, where it is printed

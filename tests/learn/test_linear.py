@@ -19,10 +19,9 @@ from sfumato.ask.question import fits
 from sfumato.errors import AccuracyWarning, BudgetExceeded, DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.learn import PrivateLinearClassifier, rule_from_json
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.learn.linear_aims import TwoLabels
 from sfumato.learn.linear_rows import Grid, clipped, coordinates_of
-from sfumato.learn.linear_steps import attribute_gain, linear_steps, noise_ratio, table_noise
-from sfumato.privacy import EVERYTHING
+from sfumato.learn.linear_shares import attribute_gain, noise_ratio, table_noise
+from sfumato.learn.linear_steps import linear_steps
 from tests.imputed import booleans, categories, fixed, integers, text
 from tests.learn.linear_paths import (
     CODES,
@@ -372,7 +371,7 @@ def test_the_interval_of_the_area_covers_that_of_the_exact_table():
     truth = replace(rule, table=tuple(counts.ravel().tolist())).area
     hits, widths = 0, []
     for seed in range(200):
-        drawn = table_noise(Pure("0.5"), EVERYTHING, TwoLabels()).run(counts, Noise(insecure_seed=seed))
+        drawn = table_noise(Pure("0.5"), learner.facts(1)).run(counts, Noise(insecure_seed=seed))
         low, high = replace(rule, table=tuple(drawn.ravel().tolist())).area_interval
         hits, widths = hits + (low <= truth <= high), [*widths, high - low]
     assert 180 <= hits <= 199 and max(widths) < 0.02

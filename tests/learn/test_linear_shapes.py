@@ -160,6 +160,23 @@ def test_they_are_cloned_pickled_searched_and_piped():
     assert pickle.loads(pickle.dumps(search)).predict(X[:3]).tolist() == search.predict(X[:3]).tolist()
 
 
+def test_a_search_warns_once_and_a_fit_every_time():
+    rows, labels = [[place % 10] for place in range(60)], [NAMES[place % 3] for place in range(60)]
+    model = PrivateLinearClassifier(Pure(1), integers(0, 9), NAMES, noise=Noise(insecure_seed=1))
+    noisy = "buys much noise"
+
+    def warned(fit):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fit()
+        return sum(noisy in str(one.message) for one in caught)
+
+    search = GridSearchCV(model, {"spend": [Pure(1), Pure("1.5")]}, cv=3)
+    assert warned(lambda: search.fit(rows, labels)) == 1
+    assert [warned(lambda: model.fit(rows, labels)) for _ in range(2)] == [1, 1]
+    assert "_told" not in vars(model) and "_told" in vars(clone(model))
+
+
 @pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 def test_odd_people_are_an_answer():
     for labels in (["a"], ["?"] * 30, ["a", None, 3.5, "c"] * 8):

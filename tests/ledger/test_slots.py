@@ -6,8 +6,8 @@ import sqlite3
 
 import pytest
 
-from sfumato import ADD_REMOVE, Budget, Concentrated, Cost, Event, Ledger, Loss, Pure
-from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
+from sfumato import ADD_REMOVE, REPLACE_ONE, Budget, Concentrated, Cost, Event, Ledger, Loss, Pure
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, RelationMismatch
 from sfumato.ledger.slots import SlotCharge
 
 EVENT = Event("Laplace", "QR-LAP")
@@ -79,7 +79,14 @@ def test_a_request_that_does_not_say_what_it_reads_is_refused():
     [
         (lambda: Budget(person="none"), "only beside a limit on each"),
         (lambda: Budget(Pure(1), units={"dya": Pure(1)}), "did you mean 'day'"),
-        (lambda: Ledger(None, Budget(Pure(1), units={"day": Pure(1)})), "relation=ADD_REMOVE"),
+        (lambda: Budget(Pure(1), units={"months": Pure(1)}), "did you mean 'month'"),
+        (lambda: Budget(Pure(1), units={"hour": Pure(1)}), "nothing finer"),
+        (lambda: Budget(Pure(1), units={"every 14 days": Pure(1)}), "every 14 days from 2026-01-01"),
+        (lambda: Budget(Pure(1), units={"every 1 days from 2026-01-01": Pure(1)}), "2 to 366 days"),
+        (lambda: Budget(Pure(1), units={"every 2 days from 2026-02-30": Pure(1)}), "begins on no day"),
+        (lambda: Budget(Pure(1), units={"day, week": Pure(1)}), "one of each"),
+        (lambda: Budget(Pure(1), units={"shop, page": Pure(1)}), "one of each"),
+        (lambda: Budget(Pure(1), units={"person": Pure(1)}), "write person= for it"),
     ],
 )
 def test_what_cannot_be_promised_is_refused(make, said):
@@ -122,3 +129,44 @@ def test_a_charge_that_was_made_smaller_is_found(tmp_path):
         file.execute("UPDATE sfumato_row SET body = replace(body, '1/2', '1/3')")
     with Ledger(place) as book:
         assert not book.verify().ok
+
+
+def test_periods_come_in_order_of_their_length_and_columns_last(tmp_path):
+    units = {"shop": Pure(4), "month": Pure(3), "shop, day": Pure(1), "every 14 days from 2026-01-05": Pure(2)}
+    budget = Budget("none", units=units)
+    assert [unit for unit, _ in budget.units] == ["day, shop", "every 14 days from 2026-01-05", "month", "shop"]
+    assert Budget.from_json(budget.to_json()) == budget
+
+
+def test_each_shop_and_each_day_in_a_shop_has_its_own_limit(tmp_path):
+    place = tmp_path / "shops.ledger"
+    with ledger(place, **{"day, shop": Pure(1), "shop": Pure(2)}) as book:
+        for day in ("2026-01-01", "2026-01-02"):
+            for shop in ("A", "B"):
+                slots = [
+                    SlotCharge("day, shop", (f"{day}, {shop}",), (loss("1"),)),
+                    SlotCharge("shop", (shop,), (loss("1"),)),
+                ]
+                ask(book, f"{day} {shop}", slots, "1")
+        assert book.spent_in("day, shop", "2026-01-02, B").percent == book.spent_in("shop", "A").percent == 100
+        third = [SlotCharge("day, shop", ("2026-01-03, A",), (loss("1"),)), SlotCharge("shop", ("A",), (loss("1"),))]
+        with pytest.raises(BudgetExceeded, match="shop A"):
+            ask(book, "third", third, "1")
+        assert "4 pairs of day and shop were charged, 2026-01-01, A to 2026-01-02, B; all of them have" in str(book)
+        assert "2 values of shop were charged" in str(book)
+        assert "No limit of this ledger bounds" in book.guarantee_text(days=3)  # of any shops: nobody says how many
+    with Ledger(place) as book:
+        assert book.verify().ok and dict(book.budget.units)["day, shop"] == Pure(1)
+
+
+def test_a_ledger_of_people_who_are_exchanged_says_so():
+    exchanged = Loss.flat(Cost.pure("1/2"))
+    with Ledger(None, Budget("none", units={"day": Pure(1)}), relation=REPLACE_ONE) as book:
+        for number in range(2):
+            charge = SlotCharge("day", ("2026-01-01",), (exchanged,))
+            book.run(f"{number}", EVENT, exchanged, lambda: b"42", slots=[charge])
+        assert book.spent_in("day", "2026-01-01").percent == 100
+        assert "whoever guesses a fact about what somebody did there, 50:50 before, is right at most" in str(book)
+        assert book.guarantee(days=2) == Pure(2)
+        with pytest.raises(RelationMismatch):
+            ask(book, "left out", charged("2026-01-02")[:1])

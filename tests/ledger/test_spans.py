@@ -10,7 +10,7 @@ from sfumato import ADD_REMOVE, Approximate, Budget, Concentrated, Cost, Event, 
 from sfumato.errors import ParameterError
 from sfumato.ledger.guarantee import UNBOUNDED
 from sfumato.ledger.slots import SlotCharge
-from sfumato.ledger.spans import most_met
+from sfumato.ledger.units import most_met
 from sfumato.publish.calendar import Slot
 
 

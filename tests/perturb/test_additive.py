@@ -15,6 +15,7 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedN
 from sfumato.perturb import AdditiveNoise, calibrate, sensitivity
 from sfumato.perturb.additive import HIGHEST, LOWEST
 from sfumato.privacy import REPLACE_ONE, PerAttribute
+from sfumato.privacy.bounds import bound_of
 
 LAWS = [DiscreteLaplace(3), DiscreteGaussian(20), SinhNormal(20, 9)]
 COUNT = AdditiveNoise(law=DiscreteLaplace(2), sensitivity=1)
@@ -261,3 +262,14 @@ def test_where_people_come_and_go_an_attribute_may_cost_more_than_a_person() -> 
     assert each.loss().person.epsilon == Fraction(1, 2), (
         "without a number of its own it is one who leaves and one who enters"
     )
+
+
+@pytest.mark.parametrize("spend", [Pure(Fraction(1, 10**10)), Concentrated(Fraction(1, 10**20))])
+def test_a_spend_that_is_next_to_nothing_is_told_to_be_more(spend):
+    with pytest.raises(ParameterError, match=r"So small a spend .* spend more"):
+        calibrate(spend, 1)
+
+
+def test_one_number_that_is_no_spend_is_told_in_the_singular():
+    with pytest.raises(ParameterError, match=r"^delta= does not make a spend"):
+        bound_of(delta="1e-6")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato import ADD_REMOVE, Noise
+from sfumato import ADD_REMOVE, REPLACE_ONE, Noise
 from sfumato.perturb import sensitivity
 from sfumato.publish.matrix import Factor
 from sfumato.publish.memory import CountingRule, Lists, RememberedSums, RememberedTotals
@@ -123,7 +123,21 @@ two = gaussian(Shipped, 2, once, 6)
 three = gaussian(Shipped, 3, twice_apart, 14)
 sums = laplace(ShippedSums, 2, once)
 
+# One in place of another, who counts in another period: both of their patterns are paid for.
+other = replace(
+    two, relation=REPLACE_ONE, factor=Factor(2, 1, fineness=4), variance=8, moves=sensitivity(l1=2, largest=1)
+)
+ELSEWHEN = (stream("p", "p|"), stream("", "|p"))
+
 CASES = [
+    PromiseCase(
+        name="memory-one-for-another",
+        spec_ids=("PB-MEMORY", "PB-CONTINUAL"),
+        mechanism=other,
+        pairs=[ELSEWHEN, MOVES, STAYS],
+        mutants={"noise for one who comes": replace(other, variance=4)},
+        tail=1e-6,
+    ),
     PromiseCase(
         name="memory-once-in-two-periods",
         spec_ids=("PB-MEMORY",),

@@ -89,6 +89,27 @@ def test_a_day_that_changes_moves_its_own_releases_only_in_whichever_files_it_li
     assert reached == 8  # two rows of one country for two of the other
 
 
+@pytest.mark.audit
+@pytest.mark.usefixtures("silent")
+def test_a_person_all_of_whose_days_change_moves_each_of_them_as_one_and_the_total_as_all_together(tmp_path):
+    """Late rows of every day at once: the price of a month is that of its days for tables, and more for a total."""
+    base = released(tmp_path / "base", ROWS)
+    rest = [row for row in ROWS if row[0] != 1]
+    elsewhere = [(1, day, "DE", day + late) for day in DAYS for late in (0, 1, 2)]
+    always = [(1, day, "CH", day + late) for day in DAYS for late in (0, 2)]
+    far = {}
+    for name, rows in (("gone", rest), ("elsewhere", [*rest, *elsewhere]), ("always", [*rest, *always])):
+        other = released(tmp_path / name, rows)
+        moved = [float(np.square(base[0][day] - other[0][day]).sum()) for day in base[0]]
+        assert all(one <= 8 for one in moved) and base[2] == other[2]
+        far[name] = int(np.square(base[1] - other[1]).sum())
+    alone, one_day = released(tmp_path / "alone", rest), (2 * 4096) ** 2 * Factor(3, 3).one_period
+    with_her = released(tmp_path / "with her", [*rest, *always])
+    whole = int(np.square(alone[1] - with_her[1]).sum())
+    assert whole == (2 * 4096) ** 2 * Factor(3, 3).shift([1, 1, 1]) > 3 * one_day  # the mutant: days that add up
+    assert max(far.values()) <= 2 * whole
+
+
 @pytest.mark.usefixtures("silent")
 def test_a_day_that_counts_what_arrived_for_its_neighbours_is_caught(tmp_path, monkeypatch):
     """The mutant reads all rows of the files in which its own may lie, and charges its own day only."""

@@ -83,8 +83,8 @@ def released(table, rows):
         )
         known = table._cells([(table, read, steps)])
         drawn = table._drawn(content, read, known, Silence(), [])
-        read.append(table._keep("read", content))
-        steps.append(table._keep("released", drawn))
+        read.append(table.shelf.keep("read", content))
+        steps.append(table.shelf.keep("released", drawn))
         if table.measured.found:
             one = drawn_of(drawn, table.file.schema, table.measured.measure.keys)
             found += [*one.known.tolist(), *one.fresh.tolist()]

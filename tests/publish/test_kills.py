@@ -187,7 +187,7 @@ def test_a_step_that_is_cut_short_anywhere_gives_the_same_bytes(tmp_path, monkey
     """An interrupt at every line of a step; afterwards it is completed, or was, and never drawn from new coins."""
     from sfumato.ledger.stepping import Stepwise
     from sfumato.publish.running import RunningTotals
-    from sfumato.publish.total import RunningTable
+    from sfumato.publish.shelves import Shelf
 
     text = FILE.split("[[table]]")
     path = prepare(tmp_path, text=text[0].replace("2026-01-04", "2026-01-01") + "[[table]]" + text[2], days=[1])
@@ -209,7 +209,7 @@ def test_a_step_that_is_cut_short_anywhere_gives_the_same_bytes(tmp_path, monkey
     holder, name = {
         "freeze": (Stepwise, "freeze"),
         "draw": (Stepwise, "draw"),
-        "keep": (RunningTable, "_keep"),
+        "keep": (Shelf, "keep"),
         "save": (Stepwise, "save"),
         "release": (Stepwise, "release"),
     }[point]

@@ -130,7 +130,7 @@ def test_a_lost_list_ends_it(tmp_path):
     (kept,) = (tmp_path / "visits.ledger.private" / "read").iterdir()
     content = unpack(kept.read_bytes()[SALT:])
     assert len(content) == 3 and len(names_of(content[1])) == 1 and len(content[2]) == NAME_BYTES
-    kept.unlink()
+    kept.write_bytes(b"another")
     with pytest.raises(LedgerError, match="it has ended"):
         publication.run("2026-01-02", today=FEBRUARY)
     assert publication.status(FEBRUARY)[1].state == "dead"

@@ -122,8 +122,14 @@ class TestSpark:
         [
             FILE.replace("[output]", TABLES),
             pytest.param(TEXT.replace("{spend}", "Concentrated(0.5)"), marks=pytest.mark.audit),
+            pytest.param(
+                FILE.replace("[limits]", '[unit]\nis = "country"\n\n[limits]').replace(
+                    '"Concentrated(1)"', '"Concentrated(99)"'
+                ),
+                marks=pytest.mark.audit,
+            ),
         ],
-        ids=["listed", "found"],
+        ids=["listed", "found", "apart"],
     )
     def test_the_exact_integers_are_the_same(self, tmp_path, spark, text):
         """People with too many rows, rows of other days, cells that are no value, days on which nothing happened."""

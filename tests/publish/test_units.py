@@ -22,6 +22,7 @@ from sfumato.privacy.spoken import said
 from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import charges_of, running_charges, running_claims
 from sfumato.publish.matrix import Factor
+from sfumato.publish.promised import Promised
 from sfumato.publish.running import RunningTotals, least_noise
 from sfumato.publish.words import Reach, promise
 from sfumato.table.data import open_table
@@ -127,7 +128,7 @@ def test_what_a_release_costs_under_each_limit():
     loss = Loss.flat(Cost.concentrated("1/10"), relation=ADD_REMOVE)
 
     def price(unit, read):
-        (charge,) = charges_of([unit], read, [loss])
+        (charge,) = charges_of(Promised((unit,)), read, [loss])
         return len(charge.slots), round(float(charge.losses[0].person.tau(Fraction(2)) * 5), 9)
 
     day, month, week = (Slot.of(unit, date(2026, 3, 10)) for unit in ("day", "month", "week"))
@@ -150,30 +151,30 @@ def test_a_part_of_a_period_is_exchanged_and_not_left_out():
 def test_a_running_total_is_charged_what_a_month_of_it_moves():
     periods = [Slot.of("day", date(2026, 1, day)) for day in range(30, 32)]
     periods += [Slot.of("day", date(2026, 2, 1))]
-    factor, variance = least_noise(3, running_claims({"day": Fraction(1, 10)}, periods, sensitivity(1)))
+    factor, variance = least_noise(3, running_claims(Promised(), {"day": Fraction(1, 10)}, periods, sensitivity(1)))
     totals = RunningTotals(relation=ADD_REMOVE, factor=factor, variance=variance, moves=sensitivity(1))
     found = {
         (charge.unit, slot): float(charge.losses[0].person.tau(Fraction(2)) / 2)
-        for charge in running_charges(["day", "week", "month"], periods, totals)
+        for charge in running_charges(Promised(("day", "week", "month")), periods, totals)
         for slot in charge.slots
     }
     assert found["day", "2026-01-30"] == found["day", "2026-02-01"] == pytest.approx(0.1)
     assert found["month", "2026-01"] == pytest.approx(float(factor.shift([1, 1, 0]) / (2 * variance)))
     assert found["month", "2026-01"] > 2 * found["day", "2026-01-30"]  # not the sum of its days
     assert found["week", "2026-W05"] > found["month", "2026-01"]
-    both = running_claims({"day": Fraction(1, 10), "month": Fraction(1, 10)}, periods, sensitivity(1))
+    both = running_claims(Promised(), {"day": Fraction(1, 10), "month": Fraction(1, 10)}, periods, sensitivity(1))
     assert least_noise(3, both)[1] > variance
 
 
-def ratios(limit, releases, worlds, choose):
+def ratios(limit, releases, worlds, choose, cost=None):
     """Return the largest log ratio of transcripts of adaptive releases over two days, in both directions.
 
     A release is a count with discrete Laplace noise of epsilon 1/2, cut to a few outcomes; the ledger's own filters say
-    whether it runs.
+    whether it runs, at `cost`.
     """
     decay, outcomes = math.exp(-0.5), range(-3, 6)
     book = SlotBook((("day", Pure(limit)),))
-    loss = (Loss.flat(Cost.pure("1/2"), relation=ADD_REMOVE),)
+    loss = (cost or Loss.flat(Cost.pure("1/2"), relation=ADD_REMOVE),)
     worst = 0.0
     for path in product(outcomes, repeat=releases):
         sums: dict[str, str] = {}

@@ -30,8 +30,8 @@ Data = dict[str, list[Row]]
 KINDS = {
     "people": {"id": pyarrow.string(), "sex": pyarrow.string(), "age": pyarrow.int64(), "town": pyarrow.string()},
     "visits": {"id": pyarrow.string(), "kind": pyarrow.string(), "cost": pyarrow.float64(), "note": pyarrow.string(),
-               "place": pyarrow.int64()},
-    "drugs": {"id": pyarrow.string(), "dose": pyarrow.int64()},
+               "place": pyarrow.int64(), "visit": pyarrow.int64()},
+    "drugs": {"id": pyarrow.string(), "dose": pyarrow.int64(), "visit": pyarrow.int64()},
 }  # fmt: skip
 PUBLIC = {
     "towns": pyarrow.table({"town": ["A", "B", "C"], "region": ["north", "south", None]}),
@@ -110,7 +110,7 @@ def opened_data(world: DatabaseWorld, data: Data) -> OpenDatabase:
     for name in world.tables:
         rows = data[name]
         sources[name] = pyarrow.table(
-            {column: pyarrow.array([row[column] for row in rows], kind) for column, kind in KINDS[name].items()}
+            {column: pyarrow.array([row.get(column) for row in rows], kind) for column, kind in KINDS[name].items()}
         )
     return open_database(sources, world.schema, scale=world.scale)
 
@@ -271,11 +271,15 @@ def pairs(draw: Draws, world: DatabaseWorld, data: Data) -> Iterator[Beside]:
 
 @contextmanager
 def opened(
-    world: DatabaseWorld, seed: int, only: Callable[[str], bool] = lambda _: True, made: Any = neighbours
+    world: DatabaseWorld,
+    seed: int,
+    only: Callable[[str], bool] = lambda _: True,
+    made: Any = neighbours,
+    first_of: Any = base,
 ) -> Iterator[harness.Tables]:
-    """Open a base and its neighbours; `only` tells by name which are wanted."""
+    """Open a base, which `first_of` makes, and its neighbours; `only` tells by name which are wanted."""
     draw = Draws(seed)
-    data = base(draw, world)
+    data = first_of(draw, world)
     opened_here: dict[str, OpenDatabase] = {}
 
     def open_one(cells: Data) -> OpenDatabase:

@@ -130,6 +130,8 @@ LEARNERS: dict[str, Question] = {
     "Learn PrivateLinearClassifier": Learn("PrivateLinearClassifier", ("age", "job"), "ill"),
     "Learn PrivateLinearClassifier labels": Learn("PrivateLinearClassifier", ("age", "ill"), "job"),
     "Learn PrivateLinearRegressor": Learn("PrivateLinearRegressor", ("job", "ill"), "age"),
+    "Learn PrivateLinearClassifier where": Learn("PrivateLinearClassifier", ("age", "job"), "ill", where="age > 3"),
+    "Learn PrivateLinearRegressor where": Learn("PrivateLinearRegressor", ("job",), "age", where="scar = true"),
     "Learn PrivatePoint": Learn("PrivatePoint", "age", "ill"),
     "Learn PrivatePoint tree": Learn("PrivatePoint", ("age", "caller"), "ill", options={"method": "tree"}),
     "Learn PrivatePoint exponential": Learn("PrivatePoint", "age", "ill", options={"method": "exponential"}),

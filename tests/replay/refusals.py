@@ -14,7 +14,7 @@ from sfumato.errors import SfumatoError
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.table.bounding import SCALE
 from tests.replay import harness, seam
-from tests.replay.questions import every_question
+from tests.replay.questions import LEARNERS, every_question
 from tests.replay.worlds import World
 
 
@@ -39,13 +39,14 @@ def _finely_weighed(world: World) -> bool:
     return _weighed(world) and world.scale == SCALE
 
 
+NOT_LINEAR = tuple(name for name in LEARNERS if not name.startswith("Learn PrivateLinear"))
 EXPECTED = (
     Refusal(("Quantiles joint", "Quantiles halving"), _finely_weighed, "rows that are weighed by person count in"),
     Refusal(("Distribution windows",), _weighed, "Windows of ranks need Concentrated or Truncated, one row a person"),
     Refusal(("Shaped ",), _several_rows, "Shaped noise is for one row a person"),
     Refusal(("Popular tree",), _several_rows, "A tree of columns needs a public number of rows: one row a person"),
     Refusal(("Synthesize pdp-mwem",), _several_rows, "Rounds per attribute need one row a person"),
-    Refusal(("Learn ",), _several_rows, "A model is learned from one row a person"),
+    Refusal(NOT_LINEAR, _several_rows, "learns from one row a person"),
 )
 
 

@@ -42,6 +42,34 @@ class World:
     records: tuple[tuple[Row, Record], ...]
     attributes: tuple[str, ...]
 
+    def kept(self, number: int, changed: Sequence[str]) -> Any:
+        """Return what stays of a record when some attributes of it are others: equal for neighbours."""
+        person, record = self.records[number]
+        people = [name for name in self.attributes if name.startswith("people.")]
+        visits = [name for name in self.attributes if name.startswith("visits.")]
+        stays = [place for place, name in enumerate(visits) if name not in changed]
+        rows = tuple(sorted(tuple(str(row[place]) for place in stays) for row in record))
+        return tuple(cell for cell, name in zip(person, people, strict=True) if name not in changed), len(record), rows
+
+
+@dataclass(frozen=True)
+class EventsWorld(World):
+    """Records are rows of visits(key, n) and of drugs(visit, x), of which each leads to a visit of the same person."""
+
+    def kept(self, number: int, changed: Sequence[str]) -> Any:
+        """Return what stays: the keys of visits always do."""
+        visits, drugs = self.records[number]
+        names = (("key", "visits.n"), ("drugs.visit", "drugs.x"))
+        return tuple(
+            tuple(
+                sorted(
+                    tuple(str(cell) for cell, name in zip(row, cells, strict=True) if name not in changed)
+                    for row in rows
+                )
+            )
+            for rows, cells in zip((visits, drugs), names, strict=True)
+        )
+
 
 def rows_world(rows: int, most: int, scale: int = SCALE) -> World:
     """Return people with up to `most` visits(k, x nullable, link), the partner of one link value missing."""
@@ -88,6 +116,33 @@ def person_world(rows: int, most: int, scale: int = SCALE) -> World:
         "visits": _table(("id", "w", "x"), visits),
     }
     return World(open_database(tables, database, scale=scale), records, ("people.z", "visits.w", "visits.x"))
+
+
+def events_world(rows: int, most: int, scale: int = SCALE) -> EventsWorld:
+    """Return up to two visits(key, n nullable), keys repeated or missing too, and up to `most` drugs(visit, x)."""
+    visits = list(product((1, 2, None), (None, -1, 2)))
+    drugs = list(product((1, 2, None), (1, 3)))
+    records = tuple(
+        (one, other)
+        for one in (record for n in range(3) for record in combinations_with_replacement(visits, n))
+        for other in (record for n in range(most + 1) for record in combinations_with_replacement(drugs, n))
+    )
+    database = Database(
+        {
+            "people": Schema({"z": categories("m", missing="m")}, person="id", row_key=()),
+            "visits": Schema({"n": integers(-1, 2)}, person="id", rows_per_person=2, row_key=("key",)),
+            "drugs": Schema({"x": integers(1, 3, missing=1)}, person="id", rows_per_person=rows),
+        },
+        population="people",
+        links=(Link("drugs.visit", "visits"),),
+    )
+    cells = [[(person, *row) for person, one in enumerate(records) for row in one[place]] for place in (0, 1)]
+    tables = {
+        "people": pa.table({"id": range(len(records)), "z": ["m"] * len(records)}),
+        "visits": _table(("id", "key", "n"), cells[0]),
+        "drugs": _table(("id", "visit", "x"), cells[1]),
+    }
+    return EventsWorld(open_database(tables, database, scale=scale), records, ("visits.n", "drugs.visit", "drugs.x"))
 
 
 def _table(names: Sequence[str], rows: Sequence[Row]) -> pa.Table:
@@ -140,14 +195,9 @@ def changes(world: World) -> list[tuple[str, ...]]:
 @lru_cache(maxsize=256)
 def groups(world: World, changed: tuple[str, ...]) -> list[np.ndarray]:
     """Return the records that are neighbours of each other: equal but for the changed attributes, row by row."""
-    people = [name for name in world.attributes if name.startswith("people.")]
-    visits = [name for name in world.attributes if name.startswith("visits.")]
-    kept_people = [place for place, name in enumerate(people) if name not in changed]
-    kept = [place for place, name in enumerate(visits) if name not in changed]
     found: dict[Any, list[int]] = {}
-    for number, (person, record) in enumerate(world.records):
-        rows = tuple(sorted(tuple(str(row[place]) for place in kept) for row in record))
-        found.setdefault((tuple(person[place] for place in kept_people), len(record), rows), []).append(number)
+    for number in range(len(world.records)):
+        found.setdefault(world.kept(number, changed), []).append(number)
     return [np.array(members) for members in found.values() if len(members) > 1]
 
 
@@ -225,6 +275,22 @@ def row_statements() -> Iterator[str]:
         where = f" WHERE {condition}" if condition else ""
         by = f" GROUP BY {key}" if key else ""
         yield f"SELECT {total} FROM visits v {join} places p ON v.link = p.place{where}{by}"
+
+
+def event_statements() -> Iterator[str]:
+    """Yield statements about drugs that look up their visits, and one about visits of which each key counts once."""
+    on = "ON d.id = v.id AND d.visit = v.key"
+    for key, total, condition, join in product(
+        ("", "v.n"),
+        ("COUNT(*)", "SUM(v.n)", "COUNT(v.n)", "SUM(d.x)"),
+        ("", "v.n > 0", "d.x > 1"),
+        ("JOIN", "LEFT JOIN"),
+    ):
+        if not (key and "v.n)" in total):  # where the value is the key, a count is sharper
+            where = f" WHERE {condition}" if condition else ""
+            yield f"SELECT {total} FROM drugs d {join} visits v {on}{where}{f' GROUP BY {key}' if key else ''}"
+    yield "SELECT COUNT(*) FROM visits"
+    yield "SELECT SUM(n) FROM visits WHERE n > 0"
 
 
 AGGREGATES = ("COUNT(*)", "COUNT(x)", "LEAST(SUM(x), 4)", "MIN(x)")

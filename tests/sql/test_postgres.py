@@ -9,8 +9,12 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 
 from sfumato.table.own import open_database
+from tests.sql.test_events import CARE
+from tests.sql.test_events import STATEMENTS as LED
+from tests.sql.test_events import tables as care
 from tests.sql.test_found import DATABASE as NOTES
 from tests.sql.test_spark import FOUND, NEWER, OTHERS, STATEMENTS, assert_alike, notes
 from tests.sql.test_statements import DATABASE, tables, totals
@@ -58,6 +62,17 @@ def test_on_a_server_the_same_groups_are_found(postgres: str) -> None:
         open_database(sources, NOTES) as there,
     ):
         for statement in FOUND:
+            assert_alike(here, there, statement)
+
+
+@pytest.mark.parametrize("text", [True, pytest.param(False, marks=pytest.mark.audit)])
+def test_on_a_server_events_lead_to_the_same_events(postgres: str, text: bool) -> None:
+    with (
+        on_server(postgres, care(text)) as sources,
+        open_database(care(text), CARE) as here,
+        open_database(sources, CARE) as there,
+    ):
+        for statement in LED:
             assert_alike(here, there, statement)
 
 

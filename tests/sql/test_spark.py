@@ -15,6 +15,9 @@ import pytest
 from sfumato import Database
 from sfumato.sql.statement import read_statement
 from sfumato.table.own import open_database
+from tests.sql.test_events import CARE
+from tests.sql.test_events import STATEMENTS as LED
+from tests.sql.test_events import tables as care
 from tests.sql.test_found import DATABASE as NOTES
 from tests.sql.test_statements import DATABASE, reading, tables, totals
 from tests.table.cluster import SPARK_MARKS
@@ -122,6 +125,19 @@ def test_spark_keeps_the_same_groups_of_a_person(spark: Any, tmp_path: Path) -> 
 def test_spark_finds_the_same_groups(spark: Any, tmp_path: Path) -> None:
     with both(spark, tmp_path, notes(), NOTES) as (here, there):
         for statement in FOUND:
+            assert_alike(here, there, statement)
+
+
+def test_spark_leads_events_to_the_same_events(spark: Any, tmp_path: Path) -> None:
+    with both(spark, tmp_path, care(), CARE) as (here, there):
+        assert totals(here, LED[4]) == totals(there, LED[4])
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("text", [False, True])
+def test_spark_gives_the_same_totals_of_events_that_lead_to_events(spark: Any, tmp_path: Path, text: bool) -> None:
+    with both(spark, tmp_path, care(text), CARE) as (here, there):
+        for statement in LED:
             assert_alike(here, there, statement)
 
 

@@ -957,3 +957,94 @@ def test_a_statement_about_one_table_reads_rows_in_the_units_of_its_noise(scale:
     assert prepared.gauge.rule.scale == scale
     # Three rows of one person count two thirds each, in whole units; one row of the other counts once.
     assert max(int(np.max(part)) for part in exact) == 9 * (3 * (2 * scale // 3) + scale)
+
+
+def test_a_statement_says_what_became_of_cells_as_the_plain_questions_do():
+    """Of a plain schema it said nothing at all, and of missing cells that count as a value nothing on several tables."""
+    rows = pa.table({"sex": ["F", "M", None, "x"] * 50, "age": [30, None] * 100, "city": ["Ulm", None] * 100})
+    schema = sf.Schema(
+        {
+            "sex": categories("F", "M", missing="F", other="M"),
+            "age": integers(0, 50, missing=0),
+            "city": categories("Ulm"),
+        }
+    )
+    by_sex, mean, by_city = (
+        f"SELECT {said} FROM data{by}"
+        for said, by in (
+            ("sex, COUNT(*) AS n", " GROUP BY sex"),
+            ("AVG(age) AS m", ""),
+            ("city, COUNT(*) AS n", " GROUP BY city"),
+        )
+    )
+    spend = {"spend": Pure(100)}
+    with sf.curate(rows, schema, Pure(10**6)) as curator:
+        pairs = (
+            (curator.sql(by_sex, **spend), curator.histogram("sex", **spend)),
+            (curator.sql(mean, **spend), curator.mean("age", **spend)),
+            (curator.sql(by_city, **spend), curator.histogram("city", **spend)),
+        )
+        for asked, plain in pairs:
+            assert asked.notes == plain.notes and asked.notes
+        assert pairs[1][0].notes[0] == "Values of 'age' are clamped to 0 … 50."
+        assert set(curator.explain(mean, **spend).rules) == set(pairs[1][0].notes)
+    with sf.curate({"data": rows}, sf.Database({"data": schema}), Pure(10**6)) as several:
+        for text_, (_, plain) in zip((by_sex, mean, by_city), pairs, strict=True):
+            said = tuple(note.replace("'data.", "'") for note in several.sql(text_, **spend).notes)
+            assert said == plain.notes
+
+
+def test_a_value_for_missing_cells_is_none_for_rows_that_are_not_joined():
+    """Who has no row has no cell that the schema could fill in, and is left out."""
+    filled = replace(VISITS, columns={"days": integers(-5, 20, missing=0)})
+    database = replace(DATABASE, tables={**DATABASE.tables, "visits": filled}, links=DATABASE.links[1:])
+    per = "WITH v AS (SELECT patient, SUM(days) AS days FROM visits GROUP BY patient) "
+    asked = "SELECT SUM(v.days) AS s FROM patients p LEFT JOIN v ON p.patient = v.patient"
+    found = read_statement(per + asked, database)
+    rules = Made.of(found.selects[0].statement, database).schema.rules
+    assert "Missing cells of 'visits.days' count as 0, as the schema says." in rules
+    assert "Where no row gives 'visits.days', it is left out." in rules
+
+
+def test_a_link_says_what_to_write_in_its_place():
+    """It said "join clinics and use its columns", and of a link that is a column too, that it is declared twice."""
+    spend = {"spend": Pure(1000)}
+    with sf.curate(tables(), DATABASE, sf.Budget(person=Pure(10**5))) as curator:
+        with pytest.raises(ParameterError) as error:
+            curator.sql("SELECT clinic, COUNT(*) FROM visits GROUP BY clinic", **spend)
+        join, column = re.findall(r"write (JOIN .*), and then .* such as (.*)\.$", str(error.value))[0]
+        assert curator.sql(f"SELECT {column}, COUNT(*) FROM visits {join} GROUP BY {column}", **spend).value
+        with pytest.raises(
+            ParameterError, match=r"write a column of clinics, which is joined already, such as its clinic\."
+        ):
+            joined = "visits v JOIN clinics c ON v.clinic = c.clinic"
+            curator.sql(f"SELECT v.clinic, COUNT(*) FROM {joined} GROUP BY v.clinic", **spend)
+
+
+def test_a_column_that_is_a_link_too_says_which_line_to_leave_out():
+    twice = replace(VISITS, columns={**VISITS.columns, "clinic": categories("1", "2")})
+    for change, said in (
+        ({"tables": {**DATABASE.tables, "visits": twice}}, r"leave columns\.clinic out: .* the key of 'clinics'"),
+        (
+            {"links": (*DATABASE.links, sf.Link("visits.patient", "clinics"))},
+            "tells people apart .* leave the link out",
+        ),
+        ({"links": (*DATABASE.links, DATABASE.links[0])}, "twice as a link; leave one of them out"),
+    ):
+        with pytest.raises(SchemaError, match=said):
+            replace(DATABASE, **change)
+
+
+def test_answers_in_an_order_are_told_how_to_be_scored():
+    """They were sent to a histogram, and no page said that SQL makes numbers of them."""
+    rows = pa.table({"the answer": ["it's fine", "so so", "bad", None] * 50})
+    schema = sf.Schema({"the answer": categories("bad", "it's fine")})
+    with sf.curate(rows, schema, Pure(10**6)) as curator:
+        for asked, function in ((curator.mean, "AVG"), (curator.median, "MEDIAN")):
+            with pytest.raises(SchemaError, match=r"ask for a histogram.*score them in SQL, by AVG") as error:
+                asked("the answer", spend=Pure(1))
+            (case,) = re.findall(r"\((CASE .* END)\)", str(error.value))
+            answer = curator.sql(f"SELECT {function}({case}) AS score FROM data", spend=Pure(10**4))
+            assert answer.value["score"][0] in (1.5, 1, 2)
+    for domain in (categories(1, 2, 3), categories("one")):
+        assert not domain.scoring("answer")

@@ -17,8 +17,9 @@ from sfumato import Pure
 from sfumato.cli.checking import check_table
 from sfumato.cli.columns import read_column
 from sfumato.errors import SchemaError
-from sfumato.table.candidates import RARE, candidate_of, outward
+from sfumato.table.candidates import RARE, candidate_of
 from sfumato.table.names import FILL, is_person, names_somebody
+from sfumato.table.proposed_bins import outward
 from sfumato.table.schema import Schema
 
 ROWS = 400
@@ -538,3 +539,61 @@ def test_numbers_below_what_an_instrument_measures_are_spoken_of_and_make_no_cat
     assert ages.record is not None and ages.record["values"] == ["18-64", "<18", ">64"]
     alone = candidate_of("limit", ["<1", ">5"] * 40)
     assert alone.record is not None and alone.record["type"] == "category"
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+def test_moments_with_a_fixed_offset_are_drafted_in_utc(kind: str) -> None:
+    """An offset is no name of a zone, and was looked up as one."""
+    seen = pandas.to_datetime(["2025-03-08T16:31:00+01:00", "2025-07-01T00:10:00+01:00"] * 250)
+    ages = list(range(500))
+    frame: Any = pandas.DataFrame({"seen": seen, "age": ages})
+    if kind == "arrow":
+        moments = pa.array(seen.tz_convert("UTC").tz_localize(None).to_list(), pa.timestamp("us"))
+        frame = pa.table({"seen": moments.cast(pa.timestamp("us", "+01:00")), "age": ages})
+    drafted = sf.draft(frame, look=True)
+    found = drafted.record["columns"]["seen"]
+    assert (found["type"], found["zone"], found["earliest"]) == ("time", "UTC", "2025-01-01")
+    assert drafted.notes["seen"][0].startswith("Its moments are counted in UTC")
+    assert not any("take date" in said for said in drafted.notes["seen"])
+    with sf.curate(frame, drafted.confirm().schema(), Pure(10**6)) as curator:
+        assert curator.count("seen < '2025-03-08T15:31:00Z'", spend=Pure(1000)).value == 0
+        assert curator.count("seen <= '2025-03-08T15:31:00Z'", spend=Pure(1000)).value == 250
+
+
+def test_written_moments_with_offsets_and_clocks_of_twelve_hours_are_times() -> None:
+    """Both were called a key, a name or free text, and left out."""
+    days = pandas.date_range("2025-01-01 00:20", periods=500, freq="7h13min")
+    mixed = [f"{day:%Y-%m-%dT%H:%M:%S}{('+01:00', 'Z', '-0530', '')[place % 4]}" for place, day in enumerate(days)]
+    cells = {"sent": mixed, "seen": [f"{day:%m/%d/%Y %I:%M %p}" for day in days], "age": list(range(500))}
+    drafted = sf.draft(pa.table(cells), look=True)
+    columns, said = drafted.record["columns"], " ".join(drafted.notes["sent"])
+    assert (columns["sent"]["type"], columns["sent"]["zone"]) == ("time", "UTC")
+    assert columns["sent"]["earliest"] == "2024-01-01", "an offset may lead into the year before"
+    assert "25 % of the cells have no offset and would count as UTC" in said and "subtracted" in said
+    assert columns["seen"]["format"] == "%m/%d/%Y %H:%M %p" and "zone" not in columns["seen"]
+    with sf.curate(pa.table(cells), drafted.confirm().schema(), Pure(10**6)) as curator:
+        for where, count in (
+            ("sent IS NULL OR seen IS NULL", 0),
+            ("seen < '2025-01-01 12:00:00'", sum(day < pandas.Timestamp("2025-01-01 12:00") for day in days)),
+            ("sent < '2025-01-01T08:00:00Z'", sum(pandas.to_datetime(one, utc=True) < pandas.Timestamp("2025-01-01T08:00Z")
+                                                  for one in mixed)),
+        ):  # fmt: skip
+            assert curator.count(where, spend=Pure(1000)).value == count
+    last = candidate_of("sent", ["9999-12-31T23:59:00-01:00", "9998-12-31T23:59:00Z"] * 50).record
+    assert last is not None and last["latest"] == "9999-12-31T23:59:00"
+    two = [f"{day:%m/%d/%Y %I:%M %p}" if place % 3 else f"{day:%Y-%m-%d}" for place, day in enumerate(days)]
+    assert any("12/31/2024 06:30 PM" in note for note in candidate_of("seen", two).notes)
+
+
+@pytest.mark.parametrize("word", ["k.A.", "k. A.", "keine Angabe", "n. d.", "s/d", "ND"])
+@pytest.mark.parametrize("cells", [RARE, 70, 700])
+def test_a_category_that_may_mean_nothing_is_remarked_on_whatever_its_share(word: str, cells: int) -> None:
+    """A word that is no English one was listed without a remark."""
+    found = candidate_of("ward", ["north", "south"] * 500 + [word] * cells + [None] * 100)
+    part = f"{100 * cells / (1000 + cells):.2g} %"
+    assert found.record is not None and word in found.record["values"], (
+        "it may be a category, and stays until somebody says"
+    )
+    (said,) = [note for note in found.notes if "nobody filled in the cell" in note]
+    assert said.startswith(f"{word!r}, {part} of the cells") and "take it out of values" in said
+    assert not candidate_of("ward", ["north", "south"] * 500).notes

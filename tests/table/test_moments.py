@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sfumato import domain
@@ -128,3 +131,32 @@ def test_conditions_on_moments() -> None:
     for odd in ("seen > 5", "seen = 'noon'", "seen = '2020-01-01T00:00Z'"):
         with pytest.raises(ParameterError, match="holds times"):
             read_where(odd, schema)
+
+
+@pytest.mark.parametrize("fraction", ["000000000", "000000001", "499999999", "500000000", "999999499", "999999999"])
+def test_the_last_moment_of_a_year_belongs_to_it_from_every_source(fraction: str, tmp_path: Path) -> None:
+    """DuckDB rounds billionths when it makes a day of them: 23:59:59.9999995 would be the next day."""
+    seconds = [datetime(year, 12, 31, 23, 59, 59, tzinfo=UTC) for year in (1965, 1969, 1971, 2031)]
+    cells = pa.array([10**9 * int(one.timestamp()) + int(fraction) for one in seconds]).view(pa.timestamp("ns"))
+    days = domain.dates("1960-01-01", "2040-01-01")
+    schema = Schema({"x": days, "y": domain.years("x"), "m": domain.months("x"), "w": domain.weekdays("x")})
+    pq.write_table(pa.table({"x": cells}), tmp_path / "a.parquet")
+    with duckdb.connect(tmp_path / "a.duckdb") as file:
+        file.execute(f"CREATE TABLE t AS SELECT x FROM '{tmp_path / 'a.parquet'}'")
+        assert file.execute("SELECT typeof(x) FROM t").fetchone() == ("TIMESTAMP_NS",)
+    sources = [
+        pa.table({"x": cells}),
+        pa.table({"x": cells}).to_pandas(),
+        tmp_path / "a.parquet",
+        tmp_path / "a.duckdb",
+    ]
+    wanted = {
+        "x": [days.encode(one.date()) for one in seconds],
+        "y": [one.year for one in seconds],
+        "m": [12 * (one.year - 1970) + 11 for one in seconds],
+        "w": [one.weekday() for one in seconds],
+    }
+    for source in sources:
+        with open_table(source, schema) as table:
+            found = {name: table.view([name]).sorted_codes(name).tolist() for name in schema.names}
+        assert found == {name: sorted(codes) for name, codes in wanted.items()}

@@ -150,10 +150,27 @@ def test_frames_of_other_types_are_read_or_refused_by_name() -> None:
         (pa.table({"c": pa.array([0], pa.duration("s"))}), "'c' is INTERVAL"),
         (pa.table({"c": pa.array([0], pa.timestamp("s", "UTC"))}), "'c' is timestamp"),
         (pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["c", "c"]), "same name"),
+        *((pa.table({"c": one, "x": [1]}), f"'c' is {says}") for one, says in NAMELESS),
     ]
     for source, says in refused:
         with pytest.raises(SchemaError, match=says):
             open_table(source, Schema({"c": DAY}))
+
+
+HUNDREDS = pa.array([Decimal(100)], pa.decimal128(5, -2))
+NAMELESS = [
+    (pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])]), "dense_union"),
+    (pa.array([[1.0]], pa.list_(pa.float16())), "list"),
+    (pa.nulls(1, pa.struct([("a", pa.decimal256(70, 3))])), "struct"),
+    (HUNDREDS.dictionary_encode(), "dictionary"),
+]
+"""Columns of types that the engine cannot name."""
+
+
+def test_a_column_that_nobody_declared_may_have_any_type() -> None:
+    for column, _ in [*NAMELESS, (HUNDREDS, "")]:
+        assert codes(pa.table({"y": column, "c": [5]}), NUMBER) == [5]
+    assert codes(pa.table({"c": pa.array([Decimal(100), None], HUNDREDS.type)}), NUMBER) == [7, 99]
 
 
 # DuckDB files

@@ -56,21 +56,30 @@ def expected_of_totals(question: Question, prepared: Prepared, people: int | Non
     """Return half the width of the widest 95 % interval, if all groups were equally large; None of anything else.
 
     Noise is drawn from a law that is known beforehand, so no row is needed: totals are as they would be for one row of
-    everybody, in the unit of the gauge, whose values are spread evenly around the middle of their columns.
+    everybody, and of means also for as many as count, in the unit of the gauge, whose values are spread evenly around
+    the middle of their columns.
     """
     measure = prepared.gauge.measure
-    released = typical_release(prepared, people)
-    wide = None if released is None else _half(question.interval(released, USUAL))
+    wide = _wide(question, prepared, people)
     if wide is None or not isinstance(measure, (Totals, People)):
         return None
     if not wide and not prepared.loss().person.is_zero:
         return Expected(wide, told="95 % of the time the noise does not move it at all.")
-    averaged = any(part.power is not Power.COUNT for part in _parts(measure)) and question.kind != "Sum"
-    return Expected(wide, "value", _assumed(prepared, measure, people) if averaged else "")
+    if question.kind == "Sum" or all(part.power is Power.COUNT for part in _parts(measure)):
+        return Expected(wide, "value")
+    rows = prepared.gauge.rows
+    full = _wide(question, prepared, people, rows) if rows > 1 else None
+    return Expected(wide, "value", _assumed(prepared, measure, people, full))
 
 
-def _assumed(prepared: Prepared, measure: Totals | People, people: int | None) -> str:
-    """Say for how many rows the error of a mean is foreseen, where that is not public."""
+def _wide(question: Question, prepared: Prepared, people: int | None, each: int = 1) -> float | None:
+    """Return half the widest 95 % interval of a typical release, where everybody has so many rows."""
+    released = typical_release(prepared, people, each)
+    return None if released is None else _half(question.interval(released, USUAL))
+
+
+def _assumed(prepared: Prepared, measure: Totals | People, people: int | None, full: float | None) -> str:
+    """Say for how many rows the error of a mean is foreseen, where that is not public; `full` is that of most rows."""
     rows, groups = prepared.gauge.rows, math.prod(sizes(prepared.gauge.schema, measure.keys))
     said = [f"there are {USUAL_PEOPLE:,} people"] if people is None else []
     said += ["everybody has one row"] if rows > 1 else []
@@ -79,18 +88,22 @@ def _assumed(prepared: Prepared, measure: Totals | People, people: int | None) -
     if not said:
         return ""
     listed = " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
-    fewer = f"by less if people have more rows (up to {rows} count), and by more if fewer rows do" if rows > 1 else ""
+    most = f"up to {rows} count" if full is None else f"by at most {readable(full, full)} if all have {rows}"
+    fewer = f"by less if people have more rows ({most}), and by more if fewer rows do" if rows > 1 else ""
     return f" if {listed}, {fewer or 'and by more if fewer rows do'}"
 
 
-def typical_release(prepared: Prepared, people: int | None) -> Released | None:
-    """Return what would be released without noise if all groups were equally large; None of anything but totals."""
+def typical_release(prepared: Prepared, people: int | None, each: int = 1) -> Released | None:
+    """Return what would be released without noise if all groups were equally large; None of anything but totals.
+
+    `each` is how many rows everybody has.
+    """
     gauge = prepared.gauge
     measure = gauge.measure
     if not isinstance(measure, (Totals, People)):
         return None
     shape = sizes(gauge.schema, measure.keys)
-    rows = max(1, (people or USUAL_PEOPLE) // math.prod(shape)) * gauge.rule.scale
+    rows = max(1, (people or USUAL_PEOPLE) * each // math.prod(shape)) * gauge.rule.scale
     totals = [int(rows * _typical(part, gauge.schema)) for part in _parts(measure)]
     made: list[Any] = [np.full(shape, total, _form(total)) if measure.keys else total for total in totals]
     return prepared.finish(prepared.arrange(made))

@@ -71,6 +71,7 @@ def learn_command(
     ledger: LedgerOption,
     learner: Annotated[str, typer.Option("--with", help="linear, regression, threshold, point, box.")] = "linear",
     missing: Annotated[str | None, typer.Option(help="What missing cells count as: age=40, hours=0.")] = None,
+    where: Annotated[str | None, typer.Option(help="Which rows count: age >= 18. For linear models.")] = None,
     spend: Spend = None,
     out: Out = None,
     force: Force = False,
@@ -82,11 +83,11 @@ def learn_command(
 
     Of two labels, predictions show the probability of the second; --with "linear(classes=no|yes)" says which that is.
     Cells of TARGET that are none of its labels count as the first of them: --preview names it before anything is paid.
-    The same as `sfumato query … "learn TARGET from FEATURES with LEARNER missing …"`.
+    The same as `sfumato query … "learn TARGET from FEATURES with LEARNER missing … where …"`.
     """
     names = _schema_names(schema)
     about = f"learn {_quoted(target, names)} from {_quoted(features, names)}"
-    question = f"{about} with {learner}{f' missing {missing}' if missing else ''}"
+    question = f"{about} with {learner}{f' missing {missing}' if missing else ''}{f' where {where}' if where else ''}"
     _check_files(question, schema, out, None, None, force=force)
     desk = _desk(data, schema, ledger, opened)
     _show(_answered(desk, question, spend, preview=preview, as_json=as_json), out, None, None, as_json)

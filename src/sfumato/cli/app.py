@@ -13,12 +13,13 @@ from sfumato.cli.evidence import evidence_command
 from sfumato.cli.fair import fair_app
 from sfumato.cli.local import local_app
 from sfumato.cli.opened import FILE, Opened, opens
-from sfumato.cli.options import Charged, Commands, Data, Json
+from sfumato.cli.options import Charged, Commands, Data, Force, Json
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.publishing import publish_app
 from sfumato.cli.reports import report_command
 from sfumato.cli.serving import serve_command, user_app
 from sfumato.cli.sql import sql_command
+from sfumato.durable import require_new
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
 
@@ -71,14 +72,15 @@ def init(
     look: Annotated[
         bool, typer.Option("--look", help="You consent to a look at private cells, outside of every promise.")
     ] = False,
+    force: Force = False,
     opened: Opened,
     as_json: Json = False,
 ) -> None:
     """Draft a schema from the types and names of the columns; with --look, and only then, also from the cells."""
     from sfumato.table.drafting import LOOKS, draft
 
-    if out is not None and out.exists():
-        raise ParameterError(f"{str(out)!r} exists already and is not overwritten; write another name after --out.")
+    if out is not None:
+        require_new(out, overwrite=force)
     if look:
         typer.echo(LOOKS, err=True)
     made = draft(data, look=look, **opened.named(*FILE))
@@ -125,7 +127,6 @@ def check(
     """
     from sfumato.cli.checking import NOTICE, check_database, check_table, told_of
     from sfumato.cli.sql import sources_of
-    from sfumato.errors import ParameterError
     from sfumato.table.database import Database, load
     from sfumato.table.schema import Schema
 

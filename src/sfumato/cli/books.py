@@ -184,7 +184,7 @@ def _described(book: Ledger) -> dict[str, Any]:
             {"guarantee": book.guarantee_text(reading.rule.limit.on, reading.rule.limit.people), **reading.to_json()}
             for reading in book.readings()
         ],
-        **({"units": list(units_said(book.budget)), "periods": periods} if periods else {}),
+        **({"units": list(units_said(book.budget, book.relation)), "periods": periods} if periods else {}),
         "history": [entry.to_json() for entry in book.history()],
     }
 
@@ -212,5 +212,5 @@ def _shown(book: Ledger) -> str:
     talks = [TALKS] if any(entry.event.get("name") == "Conversation" for entry in history) else []
     # Where only periods are limited, what they are promised ends with the sentence about a lifetime.
     whole = [] if periods and book.budget.person is None else [book.guarantee_text()]
-    promised = [*units_said(book.budget), *whole, METER]
+    promised = [*units_said(book.budget, book.relation), *whole, METER]
     return "\n".join([*promised, "", *drawn, *by_period, *experts, "", listed, *talks, "", end])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sfumato.domain import Booleans, Categories, Dates, Domain, FixedPoint, Integers, Text, Times
@@ -133,6 +133,7 @@ def check_database(
     sources: Mapping[str, Any], database: Database, resources: Resources | None = None
 ) -> CheckedDatabase:
     """Count what is repaired in every private table, whose rows belong to nobody, and which links lead nowhere."""
+    owned = _owned_rows(sources, database, resources)
     opened = open_database(sources, database, resources=resources)
     with opened:
         found: dict[str, CheckedTable] = {}
@@ -143,10 +144,21 @@ def check_database(
             counted = opened.run(held.aggregate(rows=held.count(), **links)).to_pylist()[0]
             # In the people table a person is one row, however many there were; in the others every row is somebody's.
             people = name == database.people_table
-            strangers = 0 if people else check.rows - check.nobody - int(counted["rows"])
+            strangers = 0 if people else check.rows - check.nobody - owned.get(name, int(counted["rows"]))
             nowhere = {link: int(counted[link] or 0) for link in links}
             found[name] = CheckedTable(check, strangers, nowhere)
         return CheckedDatabase(opened.people, found)
+
+
+def _owned_rows(sources: Mapping[str, Any], database: Database, resources: Resources | None) -> dict[str, int]:
+    """Return how many rows belong to somebody in those tables of which rows with one key are one, once opened."""
+    led = [name for name in database.private if database.key_of(name) is not None]
+    if not led:
+        return {}
+    plain = replace(database, links=tuple(link for link in database.links if link.to not in led))
+    opened = open_database(sources, plain, resources=resources)
+    with opened:
+        return {name: opened.run(opened.held(name).count().as_table()).column(0)[0].as_py() for name in led}
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from sfumato.errors import ParameterError, SfumatoError
 from sfumato.ledger import Budget, Ledger, Unbounded
 from sfumato.ledger.typed import read_bound
 from sfumato.privacy import Bound, Pure
-from sfumato.table.candidates import with_bins_later
 from sfumato.table.database import accepted
 from sfumato.table.drafting import LOOKS, Draft, draft
 from sfumato.table.mistakes import unfilled
 from sfumato.table.names import FILL
+from sfumato.table.proposed_bins import with_bins_later
 from sfumato.table.repeats import asked_in_turn
 from sfumato.table.schema import Schema
 

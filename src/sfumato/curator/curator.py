@@ -52,6 +52,10 @@ NEW_FILE = (
     "state {earlier!r}, and is paid again here; if both hold the same, open this one with snapshot={earlier!r}, "
     "same_data=True."
 )
+EXCHANGED = (
+    "In this ledger what somebody did in a period is exchanged, so the number of people is private, and a curator of "
+    "exchanged people tells it; ask through a publication."
+)
 LOOKED_BACK = 100
 """So many earlier openings are searched for the same question."""
 
@@ -61,6 +65,8 @@ class Curator(Shorthands):
     """A table and its ledger: every answer is reserved first, drawn once, stored, and then shown."""
 
     def __init__(self, table: Table, ledger: Ledger, relation: Relation = REPLACE_ONE) -> None:
+        if ledger.budget.units and relation is REPLACE_ONE:
+            raise ParameterError(EXCHANGED)
         self.table = table
         self.ledger = ledger
         self.basis = Basis(
@@ -101,7 +107,8 @@ class Curator(Shorthands):
         left = [f"{name}: {said}" for name, said in self.remaining().items()]
         asked = (
             "Ask with count, people, sum, mean, variance, histogram, median, quantiles, distribution, group_by, "
-            "popular, answer, sql, audit, synthesize, synopsis, converse or learn; preview and rehearse cost nothing."
+            "popular, answer, sql, audit, synthesize, synopsis, converse, running or learn; preview and rehearse cost "
+            "nothing."
         )
         return View("Curator", self.schema.view().tables, (public, *self.notes), (*left[:SHOWN_ROWS], asked))
 

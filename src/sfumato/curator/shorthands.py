@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, overload
@@ -18,18 +18,25 @@ from sfumato.curator.words import INSTEAD, in_own_words, speaking
 from sfumato.errors import ParameterError, UnknownName
 from sfumato.exact import Number
 from sfumato.learn.question import Learn
-from sfumato.privacy import Attributes, Bound
+from sfumato.privacy import Bound
 from sfumato.questions import Question
 from sfumato.questions.counts.groups import Aggregates, Keys
 from sfumato.questions.quantiles.choice import Method
 from sfumato.questions.synthesis.repeated import one_of_each
+from sfumato.registry import Registry
 from sfumato.show.views import Viewed
 from sfumato.table.schema import Schema
 from sfumato.totals.aggregates import Aggregate
 from sfumato.words import Guided
 
+CONVERSATIONS: Registry[Callable[..., Any]] = Registry(
+    "conversation", "conversations", {"running": "sfumato.publish.curated"}
+)
+"""What is opened through a curator and lives in a room above it, which is loaded when it is first wanted."""
+
 if TYPE_CHECKING:
     from sfumato.learn.estimator import PrivateModel
+    from sfumato.learn.facts import LearningFacts
     from sfumato.ledger import Ledger
     from sfumato.questions.conversation import Conversation, Prior
     from sfumato.table.data import Table
@@ -348,6 +355,34 @@ class Shorthands(Guided, Viewed, ABC):
 
         return open_talk(self, domain, spend, prior, queries=queries, **options)
 
+    def running(
+        self,
+        question: Question | str,
+        periods: int | None = None,
+        *,
+        spend: Bound | Mapping[str, Bound],
+        name: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """Open a total that runs on: `step(table)` takes the data of the next period, `series()` has all totals so far.
+
+        `question` is a count, a sum or a mean, in listed groups if any. The whole spend is reserved at once: what a
+        person may cost who is there in each of `periods`, or in at most `periods_per_person=` of them, `gap=` or more
+        apart. Where nobody knows the end write `horizon=400`. With `stamp=` and `first=` periods are the days (or
+        `period="month"`) that a column names, as limits on days need, and a spend may be by unit: `{"day": …}`.
+        `target=7` shapes the noise for windows of so many periods. `name=` is how it is opened again, to go on.
+
+        >>> from sfumato import Concentrated, Schema, categories, curate
+        >>> import pyarrow
+        >>> days = [pyarrow.table({"id": [1, 2], "site": ["a", "b"]}), pyarrow.table({"id": [1], "site": ["b"]})]
+        >>> described = Schema({"site": categories("a", "b")}, person="id")
+        >>> with curate(days[0], described, Concentrated(1)) as curator:
+        ...     visits = curator.running("count by site", periods=2, spend=Concentrated(1))
+        ...     [visits.step(day) for day in days], visits.series().values.shape, visits.next
+        (['1', '2'], (2, 4), None)
+        """
+        return CONVERSATIONS["running"](self, question, periods, spend, name=name, **options)
+
     def learn(
         self,
         learner: PrivateModel,
@@ -355,23 +390,24 @@ class Shorthands(Guided, Viewed, ABC):
         features: str | Sequence[str],
         target: str,
         missing: Mapping[str, Any] | None = None,
+        where: Where = None,
         analyst: str | None = None,
     ) -> Answer:
         """Fit a private learner to columns of the table: its spend is reserved first, and the rule is stored.
 
         Domains come from the schema; `missing={"age": 0}` says what a missing cell counts as, which a column that
-        keeps missing cells apart needs. The same learner on the same columns again is free. The value of the answer
-        is the rule; the learner is fitted by it, and predicts.
+        keeps missing cells apart needs. `where` is a condition on rows, for linear models. The same learner on the
+        same columns again is free. The value of the answer is the rule; the learner is fitted by it, and predicts.
         """
-        spend, question = _spend_of(learner), Learn.of(learner, features, target, missing)
+        spend, question = _spend_of(learner), Learn.of(learner, features, target, missing, where)
         answer: Answer = self.ask(question, spend, analyst=analyst)
-        learner.keep(question.facts(self.schema, self._charged(question)), answer.loss, answer.value)
+        learner.keep(self._facts(question.canonical(self.schema)), answer.loss, answer.value)
         learner.feature_names_in_ = np.array(question.features, dtype=object)
         return answer
 
-    def _charged(self, question: Learn) -> Attributes:
-        """Return the attributes whose change costs something in a fit."""
-        return self.basis.gauge(question.measure).charged
+    def _facts(self, question: Learn) -> LearningFacts:
+        """Return what a fit knows beforehand, the attributes among it whose change costs something."""
+        return question.facts(self.schema, self.basis.gauge(question.measure(self.schema)))
 
 
 def _spend_of(learner: PrivateModel) -> Bound:

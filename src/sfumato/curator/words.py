@@ -42,9 +42,10 @@ INSTEAD = guide(
         "corr cov corrcoef correlation correlations": "there is no correlation of its own; write "
         "curator.synthesize(columns=['age', 'hours'], spend=Pure(1)), and read relations "
         "from its rows where the notes say that its error is small",
-        "running running_total cumsum cumulative rolling publish": "what repeats is declared as a publication, which "
-        "keeps its ledger; write sf.Publication.declare({…}, source=…), whose .series('total') runs on "
-        "(docs/publications.md)",
+        "running_total cumsum cumulative rolling": "write curator.running('count', periods=365, spend=Concentrated(0.1)"
+        "), whose .step(table) takes the data of each period",
+        "publish": "what repeats is declared as a publication, which keeps its ledger; write "
+        "sf.Publication.declare({…}, source=…) (docs/publications.md)",
         "synthetic generate fit synth": "write curator.synthesize(spend=Pure(1))",
     }
 )

@@ -171,11 +171,21 @@ class Categories(Domain):
     def require_order(self, column: str, of: str) -> None:
         """Refuse what needs an order: that of the list means nothing, and 'other' stands behind all of them."""
         if not self.ordered:
-            numbers = "" if self.is_text else ", or declare it as whole numbers, integers(low, high)"
+            numbers = self.scoring(column) if self.is_text else ", or declare it as whole numbers, integers(low, high)"
             raise SchemaError(
                 f"{column!r} lists categories, which have no order, so it has no {of}; ask for a histogram, "
                 f"Histogram({column!r}){numbers}."
             )
+
+    def scoring(self, column: str) -> str:
+        """Return how answers that have an order are made numbers of, as the end of a sentence; none for numbers."""
+        if not self.is_text or len(self.values) < 2:
+            return ""
+        name = column if column.isidentifier() else '"{}"'.format(column.replace('"', '""'))
+        texts = [str(value).replace("'", "''") for value in self.values[:2]]
+        branches = " ".join(f"WHEN {name} = '{text}' THEN {place}" for place, text in enumerate(texts, 1))
+        rest = " …" if len(self.values) > 2 else ""
+        return f", or score them in SQL, by AVG(CASE {branches}{rest} END) or MEDIAN of it"
 
 
 def _check_labels(labels: tuple[Any, ...]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
@@ -65,6 +67,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     """Under which earlier word ledgers keep a parameter that has another name now."""
     forms: ClassVar[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {}
     """How parameters that are no JSON are written, and read."""
+    counts_rows: ClassVar[bool] = False
+    """Whether it counts rows with noise where their number is private: filtered ones, several a person."""
+    _told: ClassVar[set[str] | None] = None
+    """What was warned of in copies of one learner, which share it; None of a learner that was written down."""
 
     spend: Bound | None = None
     domains: Domain | Sequence[Domain] | None = None
@@ -104,8 +110,16 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     @understood
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Learn a rule from rows X and labels y; `loss_` says what it cost."""
-        facts, sample = self._read(X, y)
-        return self.fit_sample(facts, sample)
+        with told_once(self._told):
+            facts, sample = self._read(X, y)
+            return self.fit_sample(facts, sample)
+
+    def __sklearn_clone__(self) -> Self:
+        """Return a copy without what was fitted, as searches and cross-validation make one for every fold."""
+        made: Self = super().__sklearn_clone__()
+        told = self._told if self._told is not None else self.__dict__.setdefault("_of_copies", set())
+        made.__dict__["_told"] = told
+        return made
 
     def fit_sample(self, facts: LearningFacts, sample: Sample) -> Self:
         """Learn from exact integers: what `fit` and `curator.learn` do once the cells are codes."""
@@ -359,6 +373,22 @@ class PrivateLearner(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         tags.classifier_tags.multi_class = self.classes is not None and len(self.classes) > 2
         tags.classifier_tags.poor_score = True
         return tags
+
+
+@contextmanager
+def told_once(told: set[str] | None) -> Iterator[None]:
+    """Warn of the same thing once in all copies of a learner, whatever numbers stand in the sentence."""
+    if told is None:
+        yield
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for one in caught:
+        said = re.sub(r"\d+", "#", str(one.message))
+        if said not in told:
+            told.add(said)
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def settled(mechanism: Mechanism, spend: Bound) -> Mechanism:

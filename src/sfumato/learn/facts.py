@@ -14,11 +14,45 @@ from numpy.typing import NDArray
 from sfumato.domain import Booleans, Categories, Domain, FixedPoint, Integers, Text
 from sfumato.errors import ParameterError
 from sfumato.learn.cells import Codes, is_narrow, listed
-from sfumato.privacy import Attributes
+from sfumato.privacy import REPLACE_ONE, Attributes, Relation
 from sfumato.privacy.calibrate import Gaussians
+from sfumato.table.gauge import Gauge
+from sfumato.table.predicate import columns as predicate_columns
 
 Classes = tuple[Any, ...]
 """Public labels; the first one is what an unreadable cell becomes, and of two the second is what is learned."""
+
+
+@dataclass(frozen=True)
+class Presence:
+    """How people stand in the rows of a fit: under which relation, with how many rows each, and who knows all of them.
+
+    `counted` says that the number of rows is private, so that it is released with noise, `most` how many there can be,
+    None where nobody knows. `deciding` are the attributes of a filter, which let a person's rows enter and leave.
+    """
+
+    relation: Relation = REPLACE_ONE
+    rows: int = 1
+    counted: bool = False
+    most: int | None = None
+    deciding: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, gauge: Gauge) -> Presence:
+        """Return what a gauge knows of the rows that it reads."""
+        read = predicate_columns(getattr(gauge.measure, "where"))  # noqa: B009 (measures of whole rows have one)
+        most = None if gauge.people is None else gauge.people * gauge.rows
+        return cls(gauge.relation, gauge.rows, gauge.total is None, most, gauge.schema.reads(read))
+
+    @property
+    def sides(self) -> int:
+        """In how many tables a person has rows: in both where one is exchanged for another, else in one."""
+        return 2 if self.relation is REPLACE_ONE else 1
+
+    @property
+    def reach(self) -> Fraction:
+        """How many times as far a person moves a sum of clipped rows as one row that is exchanged."""
+        return Fraction(self.sides * self.rows, 2)
 
 
 @dataclass(frozen=True)
@@ -26,7 +60,8 @@ class LearningFacts:
     """The public facts: names and domains of the features, what a label may be, which attributes are charged.
 
     `gaussians` says which Gaussian noise the ledger was made for, `derived_from` the attribute behind a label that is
-    derived from one: that attribute is what the label reveals, and what is charged for it.
+    derived from one: that attribute is what the label reveals, and what is charged for it. `presence` says how people
+    stand in the rows.
     """
 
     features: tuple[str, ...]
@@ -36,6 +71,7 @@ class LearningFacts:
     reads: Attributes
     gaussians: Gaussians = "wide"
     derived_from: str | None = None
+    presence: Presence = Presence()
 
     def __post_init__(self) -> None:
         columns = zip((*self.features, self.target), (*self.domains, self.labels), strict=True)

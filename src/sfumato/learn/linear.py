@@ -32,7 +32,8 @@ from sfumato.learn.linear_rules import (
     coefficients,
     target_ends,
 )
-from sfumato.learn.linear_steps import LinearSteps, linear_steps, table_deviation
+from sfumato.learn.linear_shares import table_deviation
+from sfumato.learn.linear_steps import CountedSteps, LinearSteps, counted_steps, linear_steps
 from sfumato.learn.rules import Learned, about
 from sfumato.privacy import Bound, Loss
 
@@ -40,8 +41,15 @@ from sfumato.privacy import Bound, Loss
 class Linear:
     """What both linear learners know from public facts: their mechanism, and how good it will be."""
 
-    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> LinearSteps:
-        return linear_steps(coordinates_of(facts), people, spend, facts)
+    counts_rows: ClassVar[bool] = True
+
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> LinearSteps | CountedSteps:
+        coordinates = coordinates_of(facts)
+        if not facts.presence.counted:
+            return linear_steps(coordinates, people, spend, facts)
+        alone = foreseen(facts, 1, spend)
+        least, enough = (rounded_up(alone.ratio / ratio) for ratio in (alone.least, alone.enough))
+        return counted_steps(coordinates, spend, facts, least=least, enough=enough)
 
     def foreseen(self, facts: LearningFacts, people: int, spend: Bound) -> Foreseen:
         """Return how near a fit will come to the same model without privacy."""
@@ -52,7 +60,7 @@ class Linear:
         return rounded_up(alone.ratio / alone.enough)
 
     def _warn(self, facts: LearningFacts, people: int, spend: Bound) -> None:
-        if foreseen(facts, people, spend).points is None:
+        if not facts.presence.counted and foreseen(facts, people, spend).points is None:
             warnings.warn(
                 f"With {people} people this spend buys much noise: the rule is private, and may be no better than a "
                 f"guess. {self._needed(facts, spend)} people are enough; spend more, or use fewer features.",
@@ -74,6 +82,11 @@ def _counted(
     if features is None and isinstance(model.domains, Domain) and not hasattr(model, "n_features_in_"):
         raise ParameterError(f"One domain stands for all features; say how many: {called}.")
     return model.facts(features)
+
+
+def _with_rows(facts: LearningFacts, value: Any) -> tuple[Any, int]:
+    """Return a value without the number of rows that was released at its end, and that; 0 where it is public."""
+    return (value[:-1], int(value[-1])) if facts.presence.counted else (value, 0)
 
 
 def _quality(model: PrivateModel, people: int, features: int | Sequence[str] | None) -> str:
@@ -115,10 +128,12 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
     most_labels: ClassVar[int] = 32
 
     def _rule(self, facts: LearningFacts, value: Any) -> Learned:
+        value, people = _with_rows(facts, value)
         cell, centre, deviation, weights, counts, *later = value
         # Draws of the first version end here: they hold coordinates within two deviations, and no shares of labels.
         *shares, reach = later or (2,)
-        shared = {**about(facts), "cell": cell, "centre": tuple(centre), "deviation": tuple(deviation), "reach": reach}
+        shared = {**about(facts), "cell": cell, "centre": tuple(centre), "deviation": tuple(deviation), "reach": reach,
+                  "rows": people}  # fmt: skip
         if not counts:
             found, noise = (tuple(shares[0][:-1]), shares[0][-1]) if shares else ((), 0)
             return LinearLabels(**shared, weights=tuple(weights), people_by_label=found, deviation_of_count=noise)
@@ -129,7 +144,7 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
         return LinearRule(
             **shared, direction=tuple(weights), slope=round(slope * sharp), offset=round(offset * sharp),
             table=tuple(int(count) for count in counts),
-            deviation_of_count=math.ceil(table_deviation(self._spend())),
+            deviation_of_count=math.ceil(table_deviation(self._spend(), facts)),
         )  # fmt: skip
 
     def expected_quality(self, people: int, features: int | Sequence[str] | None = None) -> str:
@@ -253,12 +268,13 @@ class PrivateLinearRegressor(RegressorMixin, Linear, PrivateModel):  # type: ign
         return {"target": labels}
 
     def _rule(self, facts: LearningFacts, value: Any) -> Learned:
+        value, people = _with_rows(facts, value)
         cell, centre, deviation, weights, counts, scale, *later = value
         return LinearNumber(
-            **about(facts), cell=cell, centre=tuple(centre), deviation=tuple(deviation), weights=tuple(weights),
-            reach=later[0] if later else 2,
+            **about(facts), rows=people, cell=cell, centre=tuple(centre), deviation=tuple(deviation),
+            weights=tuple(weights), reach=later[0] if later else 2,
             scale=(scale[0], scale[1], scale[2]), table=tuple(int(count) for count in counts),
-            deviation_of_count=math.ceil(table_deviation(self._spend())),
+            deviation_of_count=math.ceil(table_deviation(self._spend(), facts)),
         )  # fmt: skip
 
     def expected_quality(self, people: int, features: int | Sequence[str] | None = None) -> str:

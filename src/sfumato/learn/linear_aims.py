@@ -73,7 +73,12 @@ class Aim(ABC):
     @property
     @abstractmethod
     def moves(self) -> Moves:
-        """How far one person moves what is read of the label."""
+        """How far one row that is exchanged moves what is read of the label."""
+
+    @property
+    def enters(self) -> Moves:
+        """How far one row that comes or goes moves what is read of the label: it stands in one sum, by one cell."""
+        return Moves(Fraction(1), 1, 1)
 
     @abstractmethod
     def totals(self, rows: Rows) -> list[int]:
@@ -197,6 +202,12 @@ class Quantity(Aim):
     def moves(self) -> Moves:
         """A number is read like a feature: itself, and its square where it has more than two values."""
         return Moves(2 + Fraction(int(self.target.numeric), 4), 4, 1 + int(self.target.numeric))
+
+    @property
+    def enters(self) -> Moves:
+        """A number and its square are at most one cell each."""
+        both = 1 + int(self.target.numeric)
+        return Moves(Fraction(both), both, both)
 
     def totals(self, rows: Rows) -> list[int]:
         """Return the sum of the numbers and of their squares."""

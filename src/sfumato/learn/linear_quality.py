@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sfumato.learn.facts import LearningFacts
-from sfumato.learn.linear_aims import Aim, Quantity, SeveralLabels, TwoLabels, aim_of
+from sfumato.learn.linear_aims import Aim, Quantity, SeveralLabels, TwoLabels
 from sfumato.learn.linear_rows import coordinates_of
-from sfumato.learn.linear_steps import attribute_gain, noise_ratio
-from sfumato.privacy import Bound, Pure
+from sfumato.learn.linear_shares import Shares
+from sfumato.privacy import Bound
 
 POINTS = (1, 3, 10)
 """How many hundredths of the measure most models stay within, band by band."""
@@ -37,6 +37,8 @@ class Foreseen(NamedTuple):
     points: int | None
     enough: float
     """The ratio from which on downwards most models stay within three points."""
+    least: float
+    """The ratio above which nothing is known."""
 
     @property
     def text(self) -> str:
@@ -51,10 +53,8 @@ class Foreseen(NamedTuple):
 
 def foreseen(facts: LearningFacts, people: int, spend: Bound) -> Foreseen:
     """Return how near a fit on so many people will come."""
-    aim = aim_of(facts)
-    coordinates = coordinates_of(facts)
-    gain = attribute_gain(coordinates, spend, facts)
-    ratio = noise_ratio(1 + sum(one.width for one in coordinates), people, spend, aim, gain)
-    band = BANDS[type(aim), isinstance(spend, Pure)]
+    shares = Shares(coordinates_of(facts), spend, facts)
+    ratio, aim = shares.ratio(people), shares.aim
+    band = BANDS[type(aim), shares.pure]
     points = next((many for many, most in zip(POINTS, band, strict=True) if ratio <= most), None)
-    return Foreseen(ratio, MEASURES[type(aim)], points, band[1])
+    return Foreseen(ratio, MEASURES[type(aim)], points, band[1], band[-1])

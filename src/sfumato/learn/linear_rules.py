@@ -17,7 +17,7 @@ from sfumato.exact import Number, between_zero_and_one
 from sfumato.learn.cells import Codes
 from sfumato.learn.linear_aims import SCORE_BITS, SPAN, row_scores
 from sfumato.learn.linear_rows import BINS, Coordinates, Grid, Integers, standardised_cells
-from sfumato.learn.linear_steps import LinearSteps
+from sfumato.learn.linear_steps import CountedSteps, LinearSteps
 from sfumato.learn.rules import UNMEASURED, Learned, Rule
 from sfumato.mechanism import Mechanism
 
@@ -37,16 +37,42 @@ class LinearModel(Learned):
     """The coordinates of which the released numbers show too few people, or too little spread, for a coefficient."""
     narrow: tuple[int, ...] = ()
     """The numbers that are not shown to spread over what was declared of them, though noise would let it be seen."""
+    rows: int = 0
+    """About how many rows it was fitted to, where their number is private and was released; else 0."""
+    rows_wanted: int = 0
+    """How many would be enough, where so few were released that nothing is known of how good it is; else 0."""
+    rows_each: int = 1
+    """How many rows of a person may have been among them."""
 
     def known_by(self, mechanism: Mechanism) -> Self:
-        """Return the model with its faint and narrow coordinates."""
+        """Return the model with its faint and narrow coordinates, and with how many rows it lacks."""
+        scale, wanted, each = (self.centre, self.deviation), 0, 1
+        if isinstance(mechanism, CountedSteps):
+            wanted, each = mechanism.enough if self.rows < mechanism.least else 0, mechanism.rows
+            mechanism = mechanism.at(self.rows)
         assert isinstance(mechanism, LinearSteps)
-        scale = (self.centre, self.deviation)
-        return replace(self, faint=mechanism.faint(*scale), narrow=mechanism.narrow(*scale))
+        return replace(
+            self, faint=mechanism.faint(*scale), narrow=mechanism.narrow(*scale), rows_wanted=wanted, rows_each=each
+        )
 
     def quality(self) -> tuple[str, ...]:
         """Say how good it is, which features hardly spread over their ranges, and which coefficients are noise."""
-        return (*self.figures(), *self.narrow_features(), *self._faint_words())
+        return (*self.figures(), *self._row_words(), *self.narrow_features(), *self._faint_words())
+
+    @property
+    def _whose(self) -> str:
+        """Whose figures these are: somebody may have several rows where rows were counted."""
+        return "rows of the fit" if self.rows else "people of the fit"
+
+    def _row_words(self) -> tuple[str, ...]:
+        if not self.rows:
+            return ()
+        said = f"It was fitted to about {self.rows} rows, counted with noise."
+        few = (
+            " With so few this spend buys much noise, and it may be no better than a guess; "
+            f"{self.rows_wanted} rows are enough."
+        )
+        return (said + (few if self.rows_wanted else ""),)
 
     def figures(self) -> tuple[str, ...]:
         """Say how good it is by what was released with it."""
@@ -158,14 +184,21 @@ class LinearRule(LinearModel, Rule):
         """Say the area under the curve with its interval, and warn where a guess could have it by luck."""
         if self.rare_label is not None:
             return (
-                "Area under the curve (AUC): not known, since the released table does not show that anybody has the "
+                f"{AREA}: not known, since the released table does not show that anybody has the "
                 f"label {self.rare_label!r}. {NO_BETTER}",
             )
         if not self.deviation_of_count:
-            return (f"Area under the curve (AUC) among the people of the fit: about {self.area:.2f}; {SCALE_OF_AREA}.",)
+            return (f"{AREA} among the people of the fit: about {self.area:.2f}; {SCALE_OF_AREA}.",)
         losers, winners = self._counts.sum(axis=0)
-        luck = 2 * math.sqrt((losers + winners + 1) / (12 * losers * winners))  # of a guess, by who is in the table
-        return measured("Area under the curve (AUC)", self.area, self.area_interval, 0.5 + luck, SCALE_OF_AREA)
+        # Of a guess, by who is in the table; rows of one person may say the same.
+        luck = 2 * math.sqrt(self.rows_each * (losers + winners + 1) / (12 * losers * winners))
+        return measured(
+            f"{AREA} among the {self._whose}",
+            self.area,
+            self.area_interval,
+            0.5 + luck,
+            SCALE_OF_AREA,
+        )
 
     @property
     def area(self) -> float:
@@ -209,6 +242,7 @@ class LinearRule(LinearModel, Rule):
         return min(1.0, max(0.0, area)), self.deviation_of_count * float(np.linalg.norm(slopes))
 
 
+AREA, SHARE = "Area under the curve (AUC)", "Explained share (R²)"
 SCALE_OF_AREA = "0.5 is a guess, 1 is perfect"
 SCALE_OF_SHARE = "0 is one number for everybody, 1 is perfect"
 NO_BETTER = (
@@ -220,10 +254,7 @@ NO_BETTER = (
 def measured(name: str, figure: float, interval: tuple[float, float], trivial: float, scale: str) -> tuple[str, ...]:
     """Say a released figure with its interval, and warn where a trivial model's is within it."""
     low, high = interval
-    said = (
-        f"{name} among the people of the fit: {figure:.2f}, without noise between {low:.2f} and {high:.2f} about 95 % "
-        f"of the time; {scale}."
-    )
+    said = f"{name}: {figure:.2f}, without noise between {low:.2f} and {high:.2f} about 95 % of the time; {scale}."
     return (said,) if low > trivial else (said, NO_BETTER)
 
 
@@ -362,14 +393,14 @@ class LinearNumber(LinearModel):
         _, deviation, doubt = self.scale
         counts = np.array(self.table, np.float64)
         if deviation**2 <= 2 * doubt * self.cell or counts.sum() < 2 * self.deviation_of_count * math.sqrt(len(counts)):
-            return (f"Explained share (R²): not known, since the noise is as large as what was measured. {NO_BETTER}",)
+            return (f"{SHARE}: not known, since the noise is as large as what was measured. {NO_BETTER}",)
         edges = np.linspace(-SPAN, SPAN, len(counts) + 1)
         squares = ((edges[1:] + edges[:-1]) / 2) ** 2
         missed = float((counts * squares).sum() / counts.sum())
         moved = 2 * self.deviation_of_count * float(np.linalg.norm(squares - missed)) / float(counts.sum())
         spread = 2 * doubt * self.cell / deviation**2  # by which part noise may have moved the spread of the target
         interval = (max(-1.0, 1 - (missed + moved) / (1 - spread)), 1 - max(0.0, missed - moved) / (1 + spread))
-        return measured("Explained share (R²)", max(-1.0, 1 - missed), interval, 0.0, SCALE_OF_SHARE)
+        return measured(f"{SHARE} among the {self._whose}", max(-1.0, 1 - missed), interval, 0.0, SCALE_OF_SHARE)
 
     def _value(self, scores: Floats) -> Floats:
         """Return scores in the units of the target, held within its range."""

@@ -5,62 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import UnsupportedSpend
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.learn.linear_aims import WEIGHT_BITS, Aim, Moves, Start, TwoLabels, Weights, aim_of, believed, row_scores
+from sfumato.learn.linear_aims import WEIGHT_BITS, Aim, Start, TwoLabels, Weights, believed, row_scores
 from sfumato.learn.linear_rows import Coordinates, Grid, Integers, Rows, blocks, clipped, rounded
+from sfumato.learn.linear_shares import TOO_SMALL, Pace, Shares, Walk, table_noise
 from sfumato.mechanism import Mechanism
-from sfumato.noise import DiscreteLaplace, Noise, RoundedNormal
-from sfumato.noise.laws.base import LARGEST_SCALE, SMALLEST_SCALE
+from sfumato.noise import Noise
 from sfumato.perturb import AdditiveNoise
-from sfumato.privacy import EVERYTHING, Approximate, Attributes, Bound, Concentrated, Loss, Pure, Truncated
-from sfumato.privacy.gaussian import gaussian_m
-from sfumato.privacy.sensitivity import Sensitivity, sensitivity
+from sfumato.privacy import Bound, Loss
 
 LARGEST_WEIGHT = 8
-
-
-class Pace(NamedTuple):
-    """How the steps are walked up to a noise ratio: the less noise, the more of them, and the less is cut off."""
-
-    most: float
-    steps: int
-    length: int
-    """The clip, in halves of what a row of usual length has where a label is wrong for sure."""
-    hurried: bool
-    """Whether each step goes on in the direction of the one before; that needs steps with little noise."""
-    reach: int
-    """How many deviations from the mean coordinates are held within."""
-
-
-def _paces(*listed: tuple[float, int, int, bool, int]) -> tuple[Pace, ...]:
-    return tuple(Pace(*one) for one in listed)
-
-
-GAUSSIAN_PACES = _paces(
-    (0.0003, 48, 4, True, 3), (0.0012, 24, 4, True, 3), (0.007, 16, 2, True, 3), (0.025, 12, 1, True, 2),
-    (0.04, 10, 1, False, 2), (0.2, 4, 1, False, 2), (math.inf, 1, 1, False, 2),
-)  # fmt: skip
-PURE_PACES = _paces(
-    (0.0001, 48, 4, True, 3), (0.0003, 24, 4, True, 3), (0.002, 16, 2, True, 3), (0.015, 8, 1, True, 2),
-    (0.03, 4, 1, False, 2), (0.06, 2, 1, False, 2), (math.inf, 1, 1, False, 2),
-)  # fmt: skip
-# Rows of several labels have a residual for each of them, so that their gradients are longer and more is cut off.
-GAUSSIAN_PACES_OF_SEVERAL = _paces(
-    (0.0003, 48, 4, True, 3), (0.0012, 24, 4, True, 3), (0.02, 16, 2, True, 3), (0.05, 8, 2, True, 2),
-    (0.2, 4, 2, False, 2), (math.inf, 1, 1, False, 2),
-)  # fmt: skip
-PURE_PACES_OF_SEVERAL = _paces(
-    (0.0001, 48, 4, True, 3), (0.0003, 24, 4, True, 3), (0.008, 16, 2, True, 3), (0.025, 8, 2, True, 2),
-    (0.04, 4, 2, False, 2), (0.08, 2, 1, False, 2), (math.inf, 1, 1, False, 2),
-)  # fmt: skip
-"""Measured on made-up people, at a fixed number of them and many spends; the promise is the same at every pace."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +60,11 @@ class LinearSteps(Mechanism):
     def run(self, exact: Sample, noise: Noise) -> Any:
         """Read the scale, walk, and count the table."""
         rows = Rows.of(exact, self.coordinates, self.grid)
-        totals = np.concatenate([rows.scale_totals(self.coordinates), np.array(self.aim.totals(rows), np.int64)])
-        centre, deviation, start = self._scale(self.scale.run(totals, noise))
+        return self.walked(rows, self.scale.run(scale_totals(rows, self.coordinates, self.aim), noise), noise)
+
+    def walked(self, rows: Rows, totals: Integers, noise: Noise) -> Any:
+        """Walk from the noisy totals, which were released, and count the table."""
+        centre, deviation, start = self._scale(totals)
         standard = rows.standardised(centre, deviation, self.reach)
         kept = self.aim.kept(self._walk(standard, rows, start, noise))
         table = self.aim.table(standard, rows, kept, start)
@@ -192,6 +155,71 @@ class LinearSteps(Mechanism):
         return [means[place : place + width] for place in range(0, len(means), width)]
 
 
+@dataclass(frozen=True, kw_only=True)
+class CountedSteps(Mechanism):
+    """`LinearSteps` where the number of rows is private: filtered rows, several a person, people who come and go.
+
+    The first reading counts the rows too, with noise, and everything behind it knows that number alone: how many steps
+    there are, how long rows may be, what sums are divided by. Promise, under `relation`, where a person has at most
+    `rows` rows: the sum of the losses of the scale, of the steps at whichever pace, and of the table. All paces cost
+    the same epsilon, or mu²; that of the fewest steps is stated, whose Rényi curve is above those of its multiples.
+    Value: that of `LinearSteps`, and the rows released.
+    Spec: MD-LINEAR. Time and memory as there.
+    """
+
+    spec: ClassVar[str] = "MD-LINEAR"
+
+    coordinates: tuple[Coordinates, ...]
+    rows: int
+    """How many rows a person may have."""
+    most: int | None
+    """How many rows there can be; None where nobody knows."""
+    norm: int
+    scale: AdditiveNoise
+    walks: tuple[Walk, ...]
+    """The steps by the number of rows that was released, from one row on."""
+    table: AdditiveNoise | None
+    least: int
+    """From so many rows on something can be said of how good the model is."""
+    enough: int
+    """From so many rows on the noise is small beside what everybody says together."""
+    grid: Grid = field(default_factory=Grid)
+    aim: Aim = field(default_factory=TwoLabels)
+
+    def loss(self) -> Loss:
+        """Return the sum over all readings, the steps at the pace of the fewest."""
+        walked = self.scale.loss() + self.walks[0].loss
+        return walked if self.table is None else walked + self.table.loss()
+
+    def run(self, exact: Sample, noise: Noise) -> Any:
+        """Read the scale and the number of rows, and walk as that number says."""
+        rows = Rows.of(exact, self.coordinates, self.grid)
+        counted = np.array([int(rows.counts.sum()) * self.grid.cell**2], np.int64)
+        exactly = np.concatenate([scale_totals(rows, self.coordinates, self.aim), counted])
+        totals = self.scale.run(exactly, noise)
+        found = self.released(int(totals[-1]))
+        return (*self.at(found).walked(rows, totals[:-1], noise), found)
+
+    def released(self, total: int) -> int:
+        """Return the number of rows that a noisy total says: at least one, and at most as many as there can be."""
+        found = max(1, rounded(total, self.grid.cell**2))
+        return found if self.most is None else min(found, max(1, self.most))
+
+    def at(self, people: int) -> LinearSteps:
+        """Return the steps where so many rows were released; public arithmetic."""
+        walk = [one for one in self.walks if one.people <= people][-1]
+        return LinearSteps(
+            coordinates=self.coordinates, people=people, steps=walk.steps, clip=walk.clip, norm=self.norm,
+            scale=self.scale, step=walk.step, table=self.table, grid=self.grid, aim=self.aim, hurried=walk.hurried,
+            reach=walk.reach, relation=self.relation, reads=self.reads,
+        )  # fmt: skip
+
+
+def scale_totals(rows: Rows, coordinates: Sequence[Coordinates], aim: Aim) -> Integers:
+    """Return what the first reading adds up: cells, squares of numbers, and what is read of the label."""
+    return np.concatenate([rows.scale_totals(coordinates), np.array(aim.totals(rows), np.int64)])
+
+
 RATE = 100 << WEIGHT_BITS
 """Divided by 50 + p, the people and the units of a gradient, this is the rate 2/(1 + p/50)."""
 
@@ -251,156 +279,58 @@ def linear_steps(
     steps: int | None = None,
 ) -> LinearSteps:  # fmt: skip
     """Return the mechanism whose readings share a spend, from public facts only."""
-    aim = aim_of(facts)
-    width = 1 + sum(one.width for one in coordinates)
-    pure = isinstance(spend, Pure)
-    # The table keeps its share: how much noise its counts carry is said by the spend alone.
-    total = _amount(spend) * attribute_gain(coordinates, spend, facts)
-    pace = _pace(noise_ratio(width, people, spend, aim, attribute_gain(coordinates, spend, facts)), pure, aim.heads > 1)
-    turns, length = steps or pace.steps, pace.length
-    # A longer clip is as much more noise in each step as more steps are: as many times, or as the square of it.
-    chosen = grid or _finest(coordinates, aim, total, turns * (length if pure else length**2), pure)
-    clip = length * width * chosen.both // 2 if pure else math.isqrt(length**2 * width * chosen.both**2 // 4)
-    clip = max(clip, 1)
-    moves = _scale_moves(coordinates, chosen, aim)
-    step = sensitivity(l1=2 * clip) if pure else sensitivity(l2_squared=4 * clip**2, changed=width * aim.heads)
+    shares = Shares(coordinates, spend, facts)
+    pace = next(one for one in shares.paces if shares.ratio(people) <= one.most)
+    turns = steps or pace.steps
+    chosen = grid or shares.finest(turns, pace.length)
+    if chosen is None:
+        raise UnsupportedSpend(TOO_SMALL)
+    walk = shares.walk(pace, chosen, turns)
     return LinearSteps(
-        coordinates=coordinates, people=people, steps=turns, clip=clip, norm=1 if pure else 2, grid=chosen, aim=aim,
-        hurried=pace.hurried, reach=pace.reach,
-        scale=_noisy(aim.shares[0] * total, moves, pure, facts.reads, _by_attribute(coordinates, chosen, facts)),
-        step=_noisy(aim.shares[1] * total / turns, step, pure, facts.reads),
-        table=table_noise(spend, facts.reads, aim),
-        reads=facts.reads,
+        coordinates=coordinates, people=people, steps=turns, clip=walk.clip, norm=shares.norm, grid=chosen,
+        aim=shares.aim, hurried=pace.hurried, reach=pace.reach, scale=shares.scale(chosen), step=walk.step,
+        table=table_noise(spend, facts), reads=facts.reads,
     )  # fmt: skip
 
 
-def _by_attribute(coordinates: Sequence[Coordinates], grid: Grid, facts: LearningFacts) -> dict[str, Sensitivity]:
-    """Return how far each attribute alone moves the scale reading."""
-    aim = aim_of(facts)
-    found = {facts.attribute: _scale_moves((), grid, aim)}
-    for name, one in zip(facts.features, coordinates, strict=True):
-        # A feature that the label is derived from moves both.
-        found[name] = _scale_moves((one,), grid, aim if name == facts.attribute else None)
+def counted_steps(
+    coordinates: tuple[Coordinates, ...], spend: Bound, facts: LearningFacts, *, least: int, enough: int,
+    grid: Grid | None = None,
+) -> CountedSteps:  # fmt: skip
+    """Return the mechanism for a private number of rows, from public facts only.
+
+    Nobody knows beforehand at which pace it will walk, so the grid is that of a usual one; paces whose noise cannot be
+    drawn on it, which need far more rows, are left out: so many rows are walked through as fewer are.
+    """
+    shares, presence = Shares(coordinates, spend, facts), facts.presence
+    paces = [one for one in reversed(shares.paces) if presence.most is None or shares.from_rows(one) <= presence.most]
+    chosen = grid or _usual_grid(shares, paces)
+    drawn = [one for one in paces if grid or shares.drawn(chosen, one.steps, one.length)]
+    return CountedSteps(
+        coordinates=coordinates, rows=presence.rows, most=presence.most, norm=shares.norm, scale=shares.scale(chosen),
+        walks=_alike([shares.walk(one, chosen, one.steps) for one in drawn]), table=table_noise(spend, facts),
+        least=least, enough=enough, grid=chosen, aim=shares.aim, relation=presence.relation, reads=facts.reads,
+    )  # fmt: skip
+
+
+def _alike(walks: Sequence[Walk]) -> tuple[Walk, ...]:
+    """Return the walks that cost the same: all of them, but for spends so large that there is no noise so small."""
+    amount = max(one.amount for one in walks)
+    first, *others = [one for one in walks if one.amount == amount]
+    return (replace(first, people=1), *(one for one in others if one.steps % first.steps == 0))
+
+
+USUAL_STEPS = 16
+FINE = 1 << 8
+
+
+def _usual_grid(shares: Shares, paces: Sequence[Pace]) -> Grid:
+    """Return a fine grid for as many steps as are usual, and else the finest for the fewest."""
+    for pace in (one for one in reversed(paces) if one.steps <= USUAL_STEPS):
+        found = shares.finest(pace.steps, pace.length)
+        if found is not None and found.cell >= FINE:
+            return found
+    found = shares.finest(paces[0].steps, paces[0].length)
+    if found is None:
+        raise UnsupportedSpend(TOO_SMALL)
     return found
-
-
-def attribute_gain(coordinates: Sequence[Coordinates], spend: Bound, facts: LearningFacts) -> Fraction:
-    """Return how many times its amount a spend per attribute buys of scale and steps; 1 for a whole person.
-
-    An attribute moves the scale reading by its own terms alone, and steps and table as the person does. With r the
-    largest part of the scale reading that one of them moves, scale and steps at g times their shares s and t cost it
-    g·(s·r + t), which is s + t for this g.
-    """
-    if spend.unit != "attribute":
-        return Fraction(1)
-    aim, grid = aim_of(facts), Grid()
-    whole, singles = _scale_moves(coordinates, grid, aim), _by_attribute(coordinates, grid, facts).values()
-    if isinstance(spend, Pure):
-        part = max(one.l1 for one in singles) / whole.l1
-    else:
-        part = max(one.l2_squared for one in singles) / whole.l2_squared
-    scale, steps, _ = aim.shares
-    return Fraction(scale + steps) / (scale * Fraction(part) + steps)
-
-
-def _finest(coordinates: Sequence[Coordinates], aim: Aim, total: Fraction, turns: int, pure: bool) -> Grid:
-    """Return the finest grid on which the noise of all readings can be drawn: much noise needs no fine cells."""
-    width = 1 + sum(one.width for one in coordinates)
-    scale, steps = aim.shares[0] * total, aim.shares[1] * total
-    for bits in range(10, 3, -1):
-        grid = Grid(cell=1 << bits)
-        moves = _scale_moves(coordinates, grid, aim)
-        widest = [moves.l1 / scale, width * grid.both * turns / steps]
-        if not pure:
-            squares = (moves.l2_squared / scale, width * grid.both**2 * turns / steps)
-            widest = [Fraction(math.isqrt(math.ceil(square))) for square in squares]
-        if max(widest) * 2 < LARGEST_SCALE:
-            return grid
-    raise UnsupportedSpend("This spend is too small for so many features; spend more, or take fewer features.")
-
-
-def _scale_moves(coordinates: Sequence[Coordinates], grid: Grid, aim: Aim | None) -> Sensitivity:
-    """Return how far some features and, where an aim is given, the label move the scale reading."""
-    square = grid.cell**2
-    moved = sum(one.moved for one in coordinates)
-    numeric = sum(one.numeric for one in coordinates)
-    label = Moves(Fraction(0), 0, 0) if aim is None else aim.moves
-    return sensitivity(
-        l1=(2 * moved + Fraction(numeric, 4) + label.sum) * square,
-        l2_squared=(4 * moved + label.squares) * square**2,
-        largest=2 * square, changed=moved + numeric + label.changed,
-    )  # fmt: skip
-
-
-def _noisy(
-    amount: Fraction, moves: Sensitivity, pure: bool, reads: Attributes, by_attribute: Any = None
-) -> AdditiveNoise:
-    law = (
-        DiscreteLaplace(max(moves.l1 / amount, SMALLEST_SCALE))
-        if pure
-        else RoundedNormal(max(moves.l2_squared / amount, SMALLEST_SCALE**2))
-    )
-    known = (
-        {}
-        if not isinstance(reads, frozenset)
-        else {name: one for name, one in (by_attribute or {}).items() if name in reads}
-    )
-    return AdditiveNoise(law=law, sensitivity=moves, by_attribute=tuple(known.items()), reads=reads)
-
-
-def _amount(spend: Bound) -> Fraction:
-    """Return epsilon of a pure spend, and else what it allows of a Gaussian, mu²."""
-    person = replace(spend, unit="person")
-    match person:
-        case Pure():
-            amount = person.epsilon
-        case Approximate():
-            amount = gaussian_m(person.epsilon, person.delta)
-        case Concentrated() | Truncated():
-            amount = 2 * person.rho
-        case _:
-            raise UnsupportedSpend(f"{spend!r} buys no linear model; write Pure(1) or Approximate(1, 1e-6).")
-    if amount <= 0:
-        raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero, such as Pure(0.1).")
-    return amount
-
-
-def noise_ratio(
-    width: int, people: int, spend: Bound, aim: Aim = TwoLabels(), gain: Fraction = Fraction(1)  # noqa: B008 (frozen)
-) -> float:  # fmt: skip
-    """Return how large the noise of one step would be beside the gradient of everybody, if there were one step.
-
-    `gain` is how many times its amount the spend buys of the steps.
-
-    >>> round(noise_ratio(9, 8000, Pure(1)), 5)
-    0.00795
-    """
-    amount: float = float(_amount(spend) * gain)
-    share, heads = float(aim.shares[1]), aim.heads
-    if isinstance(spend, Pure):
-        return float(math.sqrt(2 * heads * width**3) / (share * amount * people))
-    return width * math.sqrt(heads) / (people * math.sqrt(amount * share))
-
-
-def table_deviation(spend: Bound) -> float:
-    """Return the standard deviation of the noise in one count of the last table.
-
-    >>> round(table_deviation(Pure(1)), 1)
-    28.3
-    """
-    noise = table_noise(spend, EVERYTHING, TwoLabels())
-    assert noise is not None
-    return float(noise.law.deviation())
-
-
-def table_noise(spend: Bound, reads: Attributes, aim: Aim) -> AdditiveNoise | None:
-    """Return the noise of the last table, whose person is in one cell; None where there is no table."""
-    if not aim.shares[2]:
-        return None
-    moves = sensitivity(l1=2, l2_squared=2, largest=1, changed=2)
-    return _noisy(aim.shares[2] * _amount(spend), moves, isinstance(spend, Pure), reads)
-
-
-def _pace(ratio: float, pure: bool, several: bool) -> Pace:
-    one, many = (PURE_PACES, PURE_PACES_OF_SEVERAL) if pure else (GAUSSIAN_PACES, GAUSSIAN_PACES_OF_SEVERAL)
-    return next(pace for pace in (many if several else one) if ratio <= pace.most)

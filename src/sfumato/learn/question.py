@@ -14,19 +14,20 @@ from sfumato.answer import Released
 from sfumato.ask.expected import Expected
 from sfumato.ask.phrases import Phrase
 from sfumato.ask.prepared import Prepared
-from sfumato.ask.question import Question
+from sfumato.ask.question import Question, Where
 from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
 from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
 from sfumato.learn.cells import is_narrow, listed
-from sfumato.learn.facts import LearningFacts, Sample, shown
+from sfumato.learn.facts import LearningFacts, Presence, Sample, shown
 from sfumato.learn.labels import column_code
 from sfumato.learn.rules import Learned, rule_from_json
 from sfumato.privacy import Bound
-from sfumato.privacy.calibrate import Gaussians
-from sfumato.table.gauge import Basis
+from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Distinct, Rows
 from sfumato.table.notes import UNLISTED
+from sfumato.table.predicate import EVERY_ROW
 from sfumato.table.schema import Schema
+from sfumato.table.where import read_where
 
 if TYPE_CHECKING:
     from sfumato.learn.estimator import PrivateModel
@@ -40,6 +41,9 @@ class Learn(Question):
     `classes` are needed only where the label's column has more values than the learner tells apart. `missing` says what
     a missing cell of a feature counts as, where the schema keeps missing cells apart. The value is a `learn.Rule`, or
     another `learn.Learned`.
+
+    Linear models take a condition on rows (`where`), ledgers of people who come and go, and several rows a person: they
+    count rows with noise. Other learners need one row a person, whose number is public.
     """
 
     kind: ClassVar[str] = "Learn"
@@ -48,12 +52,14 @@ class Learn(Question):
     shapes: ClassVar[Mapping[str, str]] = {"learn.Sample": "sfumato.learn.facts"}
     pictured: ClassVar[bool] = False
     unforeseen: ClassVar[str] = "How good the model will be is not known beforehand; it may be no better than a guess."
+    later: ClassVar[Mapping[str, Any]] = {"missing": (), "where": EVERY_ROW}
     learner: str
     features: tuple[str, ...]
     target: str
     classes: tuple[Any, ...] | None
     options: tuple[tuple[str, Any], ...]
     missing: tuple[tuple[str, Any], ...]
+    where: Where
 
     def __init__(
         self,
@@ -64,6 +70,7 @@ class Learn(Question):
         options: Mapping[str, Any] | Sequence[Sequence[Any]] = (),
         *,
         missing: Mapping[str, Any] | Sequence[Sequence[Any]] = (),
+        where: Where = EVERY_ROW,
     ) -> None:
         named = (features,) if isinstance(features, str) else tuple(features)
         if not named or len(set(named)) != len(named) or target in named:
@@ -79,6 +86,7 @@ class Learn(Question):
         stored = [(kind.stored.get(name, name), value) for name, value in _pairs(options)]
         object.__setattr__(self, "options", _pairs(stored))
         object.__setattr__(self, "missing", _pairs(missing))
+        object.__setattr__(self, "where", EVERY_ROW if where is None else where)
 
     @classmethod
     def of(
@@ -87,16 +95,16 @@ class Learn(Question):
         features: str | Sequence[str],
         target: str,
         missing: Mapping[str, Any] | None = None,
+        where: Where = None,
     ) -> Learn:
         """Return the question that this estimator answers."""
         named = (features,) if isinstance(features, str) else tuple(features)
         classes, options = _plain_classes(estimator), estimator.for_features(named).options()
-        return cls(type(estimator).__name__, named, target, classes, options, missing=missing or ())
+        return cls(type(estimator).__name__, named, target, classes, options, missing=missing or (), where=where)
 
-    @property
-    def measure(self) -> Rows:
-        """What is read from a table: whole rows of features and label."""
-        return Rows((*self.features, self.target))
+    def measure(self, schema: Schema) -> Rows:
+        """Return what is read from a table: whole rows of features and label."""
+        return Rows((*self.features, self.target), read_where(self.where, schema))
 
     def canonical(self, schema: Schema) -> Self:
         """Return the question with all options of its learner, and classes only where the column does not say them.
@@ -106,15 +114,16 @@ class Learn(Question):
         refused: what is wrong with the columns and with the rows at once, since each changed schema needs another
         ledger.
         """
-        rows = _more_than_one_row(schema)
+        rows = "" if _learner_class(self.learner).counts_rows else _more_than_one_row(schema, self.learner)
         try:
-            labels = self.facts(schema, frozenset()).labels
+            labels = self.facts(schema).labels
         except ParameterError as refused:
             raise type(refused)(f"{refused} {rows}".rstrip()) from None
         if rows:
             raise UnsupportedSpend(rows)
         options = {**_learner_class(self.learner)().options(), **dict(self.options)}
-        return replace(self, classes=self._needed_classes(schema, labels), options=_pairs(options))
+        where = read_where(self.where, schema)
+        return replace(self, classes=self._needed_classes(schema, labels), options=_pairs(options), where=where)
 
     def _needed_classes(self, schema: Schema, labels: Domain) -> tuple[Any, ...] | None:
         """Return the classes; None where the column alone says the same labels."""
@@ -122,14 +131,9 @@ class Learn(Question):
             return None
         unnamed = replace(self, classes=None)
         try:
-            return None if unnamed.facts(schema, frozenset()).labels == labels else self.classes
+            return None if unnamed.facts(schema).labels == labels else self.classes
         except ParameterError:
             return self.classes  # the column has more values than the learner tells apart, or names none
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the question as JSON; without anything to fill in, as it was before cells could be missing."""
-        record = super().to_json()
-        return record if self.missing else {name: value for name, value in record.items() if name != "missing"}
 
     def estimator(self, spend: Bound, facts: LearningFacts) -> PrivateModel:
         """Return the learner with these options, for a schema's domains."""
@@ -138,8 +142,8 @@ class Learn(Question):
         found: PrivateModel = kind(spend=spend, domains=list(facts.domains), **options)
         return found
 
-    def facts(self, schema: Schema, reads: Any, gaussians: Gaussians = "wide") -> LearningFacts:
-        """Return the public facts of the columns."""
+    def facts(self, schema: Schema, gauge: Gauge | None = None) -> LearningFacts:
+        """Return the public facts of the columns and, where a gauge knows them, of who is charged for which rows."""
         fill = dict(self.missing)
         domains = tuple(_feature(schema, name, fill) for name in self.features)
         column = _label_column(schema, self.target, fill)
@@ -147,7 +151,10 @@ class Learn(Question):
         labels = _learner_class(self.learner).labels_in(column, self.classes)
         base = schema.base(self.target)
         behind = None if base == self.target else base
-        return LearningFacts(self.features, domains, labels, self.target, reads, gaussians, behind)
+        plain = LearningFacts(self.features, domains, labels, self.target, frozenset(), derived_from=behind)
+        if gauge is None:
+            return plain
+        return replace(plain, reads=gauge.charged, gaussians=gauge.gaussians, presence=Presence.of(gauge))
 
     def _require_used(self, missing: Mapping[str, Any]) -> None:
         """Refuse to say what missing cells count as of a column that is not learned from."""
@@ -163,7 +170,7 @@ class Learn(Question):
         """Read the label and the features; the learner stands behind `with`, by its name or a short one."""
         from sfumato.learn import LEARNERS
 
-        phrase.only("from", "with", "missing")
+        phrase.only("from", "with", "missing", "where")
         if not phrase.source:
             raise ParameterError("A rule is learned from columns; write for example 'learn income from age, hours'.")
         wanted = phrase.method or "threshold"
@@ -175,20 +182,21 @@ class Learn(Question):
         options = dict(phrase.options)
         classes = options.pop("classes", None)
         name = short.get(wanted.lower(), wanted)
-        return cls(name, phrase.source, phrase.column, classes, options, missing=phrase.missing)
+        return cls(name, phrase.source, phrase.column, classes, options, missing=phrase.missing, where=phrase.where)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the learner's mechanism on whole rows of the columns."""
-        gauge = basis.gauge(self.measure)
-        if gauge.total is None:
+        gauge = basis.gauge(self.measure(basis.schema))
+        if gauge.total is None and not _learner_class(self.learner).counts_rows:
             raise UnsupportedSpend(
-                "A rule is learned from a public number of rows: one row a person, and people who are replaced, not "
-                "added or removed; write rows_per_person=1 in the schema, and relation=REPLACE_ONE for the ledger."
+                f"{self.learner} learns from a public number of rows: all rows of the table, and people who are "
+                "replaced, not added or removed; leave out the condition, and write relation=REPLACE_ONE for the "
+                "ledger, or take a linear model, which counts rows with noise."
             )
         bound = gauge.priced(spend)
-        facts = self.facts(basis.schema, gauge.charged, gauge.gaussians)
+        facts = self.facts(basis.schema, gauge)
         estimator = self.estimator(bound, facts)
-        mechanism = estimator.planned(facts, max(gauge.total, 1), bound)
+        mechanism = estimator.planned(facts, max(gauge.total or 1, 1), bound)
         stored = basis.schema.domain(self.target)
 
         def finish(raw: Any) -> Released:
@@ -204,12 +212,24 @@ class Learn(Question):
 
     def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
         """Return how far the model will be below the plain one, where its learner knows that from public facts."""
-        gauge = basis.gauge(self.measure)
-        facts, bound = self.facts(basis.schema, gauge.charged, gauge.gaussians), gauge.priced(spend)
-        found = self.estimator(bound, facts).foreseen(facts, max(gauge.total or 1, 1), bound)
+        gauge = basis.gauge(self.measure(basis.schema))
+        if gauge.total is None:
+            return None
+        facts, bound = self.facts(basis.schema, gauge), gauge.priced(spend)
+        found = self.estimator(bound, facts).foreseen(facts, max(gauge.total, 1), bound)
         if found is None or found.points is None:
             return None
         return Expected(found.points / 100, told=f"The model will be {found.text}.")
+
+    def not_foreseen(self, prepared: Prepared) -> str:
+        """Say from how many rows on a model is known to be good, where nobody knows how many there are."""
+        enough = getattr(prepared.mechanism, "enough", None)
+        if enough is None:
+            return self.unforeseen
+        return (
+            f"How good the model will be depends on how many rows count, which is private: {enough} of them are enough "
+            "for mostly within 3 points of the same model without privacy. The answer says about how many there were."
+        )
 
     def _told(self, facts: LearningFacts, label: Domain) -> dict[str, str]:
         """Say what missing cells and unlisted labels count as, where this question says so."""
@@ -242,15 +262,15 @@ class Learn(Question):
         return (None, None)
 
 
-def _more_than_one_row(schema: Schema) -> str:
+def _more_than_one_row(schema: Schema, learner: str) -> str:
     """Say what to write where a schema lets a person count with several rows; nothing where one row counts."""
     if schema.rows_per_person == 1:
         return ""
     return (
-        f"A model is learned from one row a person, and the schema says rows_per_person = {schema.rows_per_person}; "
-        "write rows_per_person = 1 there, and make another ledger for it, since a ledger is made for one schema. What "
-        "two ledgers tell about the same people adds up, and neither knows of the other: their limits together are "
-        "what is promised."
+        f"{learner} learns from one row a person, and the schema says rows_per_person = {schema.rows_per_person}; take "
+        "a linear model, which counts rows with noise, or write rows_per_person = 1 there, and make another ledger for "
+        "it, since a ledger is made for one schema. What two ledgers tell about the same people adds up, and neither "
+        "knows of the other: their limits together are what is promised."
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import positive_integer
+from sfumato.ledger.units import Unit, in_order
 from sfumato.privacy import (
     EVERYTHING,
     Approximate,
@@ -22,9 +23,6 @@ from sfumato.privacy import (
 from sfumato.privacy.attributes import attributes_from_json, attributes_to_json
 from sfumato.privacy.bounds import require_bound
 from sfumato.words import Understood
-
-UNITS = ("day", "week", "month", "quarter", "year")
-"""The periods for which a person can be protected on its own."""
 
 Names = str | tuple[str, ...]
 """One attribute, or several together, as a key of a budget."""
@@ -77,8 +75,9 @@ class Budget(metaclass=Understood):
     `each_attribute` makes one limit per class of linked attributes, `attributes` names single ones, pairs or
     groups, `people` limits groups of k people, `more` takes any other `Limit`. `secrets` declares the attributes
     and which of them carry the same secret; a limit on a column speaks of everything linked to it. `units` limits what
-    may be learnt of each day, week, month, quarter or year of a person; beside it `person="none"` says that nothing is
-    promised for a lifetime (PB-UNIT).
+    may be learnt of each day, week, month, quarter or year of a person, of `every 14 days from 2026-01-01`, of each
+    value of a category column (`shop`), or of both together (`day, shop`); beside it `person="none"` says that nothing
+    is promised for a lifetime (PB-UNIT).
 
     >>> from sfumato import Pure
     >>> secrets = Secrets(("age", "born", "sex"), dependencies=(("born", "age"),))
@@ -106,8 +105,8 @@ class Budget(metaclass=Understood):
         secrets: Secrets | None = None,
         units: Mapping[str, Bound] | None = None,
     ) -> None:
-        given = {unit: _unit_bound(unit, bound) for unit, bound in (units or {}).items()}
-        each_unit = tuple((unit, given[unit]) for unit in UNITS if unit in given)  # JSON keeps no order
+        given = {Unit.read(unit).name: _unit_bound(unit, bound) for unit, bound in (units or {}).items()}
+        each_unit = tuple((unit, given[unit]) for unit in in_order(list(given)))  # JSON keeps no order
         if person == "none":
             _require_units(each_unit)
             person = None
@@ -225,12 +224,6 @@ class Budget(metaclass=Understood):
 
 def _unit_bound(unit: str, bound: Bound) -> Bound:
     """Return a limit on each slot of a unit; its ceilings are fixed now, so its delta is divided now."""
-    if unit not in UNITS:
-        near = difflib.get_close_matches(unit, UNITS, n=1)
-        raise ParameterError(
-            f"{unit!r} is no unit of time{f', did you mean {near[0]!r}?' if near else ';'} write one of "
-            f"{', '.join(UNITS)}, and person= for whole people."
-        )
     return _divided_before(replace(require_bound(bound, f"units[{unit!r}]"), unit="person"))
 
 

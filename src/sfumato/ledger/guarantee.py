@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sfumato.exact import Extended
 from sfumato.ledger.budget import Limit
-from sfumato.ledger.spans import most_met
+from sfumato.ledger.units import Unit, most_met
 from sfumato.privacy import REPLACE_ONE, Approximate, Attributes, Bound, Concentrated, Cost, Everything, Pure, Relation
 from sfumato.privacy.implied import bound_for_group, bound_for_union
 
@@ -88,6 +88,8 @@ def guaranteed_over(
     """
     found = [] if isinstance(whole, Unbounded) else [OverDays(whole)]
     for unit, limit in units:
+        if Unit.read(unit).column:
+            continue  # how many values a column has, no ledger knows
         slots = most_met(unit, days)
         bound = bound_for_group(limit, slots * steps)
         if bound is not None:

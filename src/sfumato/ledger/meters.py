@@ -41,7 +41,7 @@ class Meters(Viewed):
         charged = len(history) - free
         also = f", {free} free" if free else ""
         asked = f"{charged} request{'' if charged == 1 else 's'} charged{also}. {wording.METER}"
-        said = (*units_said(budget), *whole)
+        said = (*units_said(budget, self._journal.terms.relation), *whole)
         return View(f"Ledger {self._journal.place}", tuple(drawn), said, (*used_said(periods), asked))
 
     def __repr__(self) -> str:

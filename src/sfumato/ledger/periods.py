@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.readings import Reading
-from sfumato.privacy import Bound
+from sfumato.ledger.units import Unit
+from sfumato.privacy import ADD_REMOVE, Bound, Relation
 from sfumato.privacy.spoken import HIDDEN, odds, said
 from sfumato.show.tables import Table, table
 
@@ -28,21 +29,24 @@ NOT_PROMISED = (
 )
 
 
-def units_said(budget: Budget) -> tuple[str, ...]:
+def units_said(budget: Budget, relation: Relation) -> tuple[str, ...]:
     """Say what is promised for each period of a person on its own, and whether anything is for a lifetime."""
-    found = [_promised(unit, bound) for unit, bound in budget.units]
+    units = [(Unit.read(name), bound) for name, bound in budget.units]
+    found = [_promised(unit, bound, relation) for unit, bound in units]
+    found += dict.fromkeys(unit.counted for unit, _ in units if unit.counted)
     return (*found, NO_LIFETIME) if found and budget.person is None else tuple(found)
 
 
-def _promised(unit: str, bound: Bound) -> str:
+def _promised(unit: Unit, bound: Bound, relation: Relation) -> str:
+    what = "whether somebody was there" if relation is ADD_REMOVE else "a fact about what somebody did there"
     if odds(bound) >= HIDDEN:
         return (
-            f"Each {unit} of each person on its own: whether somebody was there is {said(bound)}; so large a limit "
-            "promises next to nothing."
+            f"Each {unit.said} of each person on its own: {what} is {said(bound)}; so large a limit promises next to "
+            "nothing."
         )
     return (
-        f"Each {unit} of each person on its own: whoever guesses whether somebody was there, 50:50 before, is right "
-        f"{said(bound)} of the time, whatever is asked."
+        f"Each {unit.said} of each person on its own: whoever guesses {what}, 50:50 before, is right {said(bound)} of "
+        "the time, whatever is asked."
     )
 
 
@@ -54,6 +58,10 @@ class PeriodsUsed:
     bound: Bound
     used: Mapping[str, Reading]
     """By the name of the period, the oldest first."""
+
+    @property
+    def _unit(self) -> Unit:
+        return Unit.read(self.unit)
 
     @property
     def full(self) -> list[str]:
@@ -73,15 +81,16 @@ class PeriodsUsed:
     def text(self) -> str:
         """How many periods were charged, and what the fullest has used."""
         if self.fullest is None:
-            return f"No {self.unit} was charged yet."
+            return f"No {self._unit.said} was charged yet."
         names, (name, reading) = list(self.used), self.fullest
         if len(names) == 1:
-            return f"1 {self.unit} was charged, {name}: {reading.numbers} is used ({reading.percent} % of the limit)."
+            used = f"{reading.numbers} is used ({reading.percent} % of the limit)"
+            return f"1 {self._unit.said} was charged, {name}: {used}."
         told = {0: "none of them has", 1: "1 of them has", len(names): "all of them have"}
         whole = told.get(len(self.full), f"{len(self.full)} of them have")
         return (
-            f"{len(names)} {self.unit}s were charged, {names[0]} to {names[-1]}; {whole} used the whole limit. The "
-            f"fullest, {name}, has used {reading.numbers} ({reading.percent} %)."
+            f"{len(names)} {self._unit.several} were charged, {names[0]} to {names[-1]}; {whole} used the whole limit. "
+            f"The fullest, {name}, has used {reading.numbers} ({reading.percent} %)."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -124,7 +133,7 @@ def used_said(found: Sequence[PeriodsUsed]) -> tuple[str, ...]:
 
 def periods_table(found: Sequence[PeriodsUsed]) -> Table:
     """Return the limits on periods, a line each."""
-    rows = [[f"each {one.unit}", str(one.bound), *_counted(one)] for one in found]
+    rows = [[f"each {Unit.read(one.unit).said}", str(one.bound), *_counted(one)] for one in found]
     return table("Limits on each period of a person", ["on", "limit", "charged", "used whole", "fullest"], rows)
 
 
@@ -134,7 +143,8 @@ def _held(kept: dict[str, str], unit: str, year: str) -> dict[str, str]:
 
 def _counted(one: PeriodsUsed) -> list[str]:
     if one.fullest is None:
-        return [f"no {one.unit} yet", "0", "–"]
+        return [f"no {Unit.read(one.unit).said} yet", "0", "–"]
     name, reading = one.fullest
-    plural = "" if len(one.used) == 1 else "s"
-    return [f"{len(one.used)} {one.unit}{plural}", str(len(one.full)), f"{name}: {reading.percent} %"]
+    unit = Unit.read(one.unit)
+    told = unit.said if len(one.used) == 1 else unit.several
+    return [f"{len(one.used)} {told}", str(len(one.full)), f"{name}: {reading.percent} %"]

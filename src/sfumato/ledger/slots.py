@@ -1,10 +1,10 @@
 """Limits that hold for each period on its own: a family of filters, one for every slot of a unit (PB-UNIT).
 
-A *unit* is what is hidden: everything that one person did on one day, in one week, month, quarter or year. A *slot* is
-one such day or month, by its name. All slots of a unit have the same ceilings, fixed when the ledger is made. A request
+A *unit* is what is hidden: everything that one person did on one day, in one month, in one shop. A *slot* is one such
+day, month or shop, by its name. All slots of a unit have the same ceilings, fixed when the ledger is made. A request
 says for every unit which slots it reads and at which loss; it passes if every limit passes at every slot.
 
-Sums are sparse: a slot that was never charged has none. They lie in buckets, one for each year, and what the chain
+Sums are sparse: a slot that was never charged has none. They lie in buckets, one for each year, say, and what the chain
 seals is a directory with the digest of every bucket, so that a check reads and writes only what it touches.
 """
 
@@ -22,11 +22,9 @@ from sfumato.ledger.chain import canonical, digest
 from sfumato.ledger.readings import Reading
 from sfumato.ledger.reservation import Break
 from sfumato.ledger.rules import LimitRule, Verdict
+from sfumato.ledger.units import Unit
 from sfumato.privacy import EVERYTHING, Bound, Loss
 from sfumato.privacy.filters import Filter, filter_of
-
-BUCKET = 4
-"""Slots whose names begin with the same four letters, the year, lie together."""
 
 Bucket = dict[str, str]
 """The sums of some slots, as text."""
@@ -119,10 +117,10 @@ class SlotBook:
         given = tuple(charges or ())
         named = {charge.unit for charge in given}
         if named != set(self.bounds):
-            wanted = ", ".join(self.bounds) or "no unit of time"
+            wanted = "; ".join(self.bounds) or "no unit of time"
             raise ParameterError(
                 f"This ledger limits {wanted}, so a request must say for each which periods it reads, and this one "
-                f"speaks of {', '.join(sorted(named)) or 'none'}; ask through a publication, which says so."
+                f"speaks of {'; '.join(sorted(named)) or 'none'}; ask through a publication, which says so."
             )
         for unit in named:
             slots = [slot for charge in given if charge.unit == unit for slot in charge.slots]
@@ -177,8 +175,8 @@ class SlotBook:
     def reading(self, unit: str, slot: str, load: Load) -> Reading:
         """Return the meters of one slot: what is used of it so far, which is no guarantee."""
         if unit not in self.bounds:
-            raise ParameterError(f"This ledger has no limit on each {unit}; it has {', '.join(self.bounds) or 'none'}.")
-        text, gate = load(unit, slot[:BUCKET]).get(slot, ""), self._gates[unit]
+            raise ParameterError(f"This ledger has no limit on each {unit}; it has {'; '.join(self.bounds) or 'none'}.")
+        text, gate = load(unit, Unit.read(unit).bucket(slot)).get(slot, ""), self._gates[unit]
         rule = LimitRule(Limit(EVERYTHING, self.bounds[unit]), gate)
         return Reading(rule, sums_from_text(text) if text else gate.zero())
 
@@ -212,7 +210,7 @@ def joined(verdict: Verdict, by_slot: SlotVerdict) -> Verdict:
 
 
 def _bucket(verdict: SlotVerdict, load: Load, unit: str, slot: str) -> Bucket:
-    key = (unit, slot[:BUCKET])
+    key = (unit, Unit.read(unit).bucket(slot))
     if key not in verdict.buckets:
         verdict.buckets[key] = dict(load(*key))
     return verdict.buckets[key]

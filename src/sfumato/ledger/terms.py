@@ -57,11 +57,6 @@ class Terms:
                 raise ParameterError(
                     f"analysts[{name!r}] must be a Budget; write {{{name!r}: Budget(person=Pure(1))}}."
                 )
-        if self.budget.units and self.relation is REPLACE_ONE:
-            raise ParameterError(
-                "Where a person is protected for each period, whether they were there is private too, so such a ledger "
-                "speaks of people who come and go; write relation=ADD_REMOVE."
-            )
         if any(quota.units for quota in self.analysts.values()):
             raise ParameterError("Limits on each period are common to all; leave units= out of the analysts' budgets.")
         if not isinstance(self.relation, Relation):

@@ -14,6 +14,7 @@ from sfumato.exact import Extended, Infinity
 from sfumato.exact.written import amount, rounded, typed
 from sfumato.ledger.guarantee import OverDays
 from sfumato.ledger.reservation import Break, Closing
+from sfumato.ledger.units import Unit
 from sfumato.privacy import Approximate, Bound, Concentrated, Everything, Loss
 from sfumato.privacy.attributes import Attributes
 from sfumato.privacy.filters import Meter
@@ -127,15 +128,16 @@ def guarantee_over_text(found: OverDays | None, days: int, on: Attributes, peopl
         f"Everything answered through this ledger, now and later, together satisfies {found.bound} for what {whose} "
         f"did on {span}, whatever is asked"
     )
+    unit = Unit.read(found.unit).said
     if found.bound == found.limit:
-        return f"{said}: that is the limit on each {found.unit}."
+        return f"{said}: that is the limit on each {unit}."
     counted = f", of which {span} meet at most {found.slots}" if found.unit != "day" else ""
-    said += f": implied by {found.limit} for each {found.unit}{counted}."
+    said += f": implied by {found.limit} for each {unit}{counted}."
     one = people == 1 and isinstance(on, Everything) and found.slots > 1
     if not (single and one and isinstance(found.limit, Concentrated)):
         return said
     added = Concentrated(found.limit.rho * found.slots)
-    return f"{said} As long as every release reads one {found.unit} only, as all did so far, it is {added}."
+    return f"{said} As long as every release reads one {unit} only, as all did so far, it is {added}."
 
 
 def undivided_text(bound: Bound, meters: Sequence[Meter]) -> str:

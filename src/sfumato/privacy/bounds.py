@@ -402,8 +402,9 @@ def bound_of(**numbers: Number) -> Bound:
             return Concentrated(numbers["rho"])
         case ["omega", "rho"]:
             return Truncated(numbers["rho"], numbers["omega"])
+    verb = "does" if len(numbers) == 1 else "do"
     raise ParameterError(
-        f"{' and '.join(f'{name}=' for name in numbers)} do not make a spend; write epsilon=0.1, epsilon=1 with "
+        f"{' and '.join(f'{name}=' for name in numbers)} {verb} not make a spend; write epsilon=0.1, epsilon=1 with "
         "delta=1e-6, or rho=0.05."
     )
 

@@ -80,12 +80,20 @@ def _moving(parts: Sequence[Cost]) -> list[Cost]:
 
 def twice(cost: Cost) -> Cost:
     """Return the replace-one cost of a mechanism known under add-remove: one record leaves, one enters."""
-    if cost.leak == 0:
-        return cost.for_group(2)
+    return times(cost, 2)
+
+
+def times(cost: Cost, records: int) -> Cost:
+    """Return what so many records cost that leave or enter, one after the other, each at this add-remove cost."""
+    if cost.leak == 0 or records == 1:
+        return cost.for_group(records)
     if isinstance(cost.epsilon, Infinity):
         raise NotProvable("A cost with a leak and no epsilon has no replace-one form; state it directly with inside=.")
     eps, leak = cost.epsilon, cost.leak
-    grown = grown_leak(eps, leak, 2)
+    grown = grown_leak(eps, leak, records)
     if grown is None:
-        raise NotProvable("The leak of two changed records reaches 1, which promises nothing; use a smaller delta.")
-    return Cost.leaking(2 * eps, grown)
+        several = "two" if records == 2 else str(records)
+        raise NotProvable(
+            f"The leak of {several} changed records reaches 1, which promises nothing; use a smaller delta."
+        )
+    return Cost.leaking(records * eps, grown)

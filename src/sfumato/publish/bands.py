@@ -6,6 +6,7 @@ the whole may, whatever depends on what.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from sfumato.answer import Answer, Frame
@@ -14,6 +15,8 @@ from sfumato.errors import ParameterError
 from sfumato.publish.calendar import slots_between
 from sfumato.publish.counted import USUAL, counted
 from sfumato.publish.file import PublicationFile, TableSpec
+
+ENDS = ("low", "high")
 
 
 def looks(file: PublicationFile, spec: TableSpec) -> int:
@@ -43,7 +46,8 @@ def with_band(frame: Frame, answer: Answer, times: int) -> Frame:
     else:
         shown = interval if found is None else found
         assert isinstance(shown, Frame)
-        ends = {name: cells for name, cells in shown.columns.items() if _is_end(name) and name in frame.columns}
+        own = {name for name in frame.columns if end_of(name, frame.columns, frame.keys)}
+        ends = {name: cells for name, cells in shown.columns.items() if name in own}
     return replace(frame, columns={**frame.columns, **{_wider(name): cells for name, cells in ends.items()}})
 
 
@@ -55,8 +59,17 @@ def band_said(file: PublicationFile, spec: TableSpec) -> str:
     return f"Ends with 'all' hold for all rows of all {count} releases that were declared at once, 95 % of the time."
 
 
-def _is_end(name: str) -> bool:
-    return name in ("low", "high") or name.endswith((", low", ", high"))
+def end_of(name: str, columns: Collection[str], keys: Collection[str]) -> str:
+    """Return which end of an interval a column holds, low or high: it is called so beside its value, and is no key.
+
+    >>> columns = ("low", "mean of flow", "mean of flow, low", "mean of flow, all high")
+    >>> [end_of(name, columns, ["low"]) for name in columns]
+    ['', '', 'low', 'high']
+    """
+    value, comma, last = name.rpartition(", ")
+    end = last.removeprefix("all ")
+    there = value in columns if comma else len(columns) > len(keys) + 1
+    return end if end in ENDS and name not in keys and there else ""
 
 
 def _wider(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Days, weeks, months, quarters and years by name, and which of them lie in which."""
+"""Days, weeks, months, quarters, years and spans of days by name, and which of them lie in which."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from sfumato.errors import ParameterError
-from sfumato.ledger.budget import UNITS
+from sfumato.ledger.units import UNITS, every_of
 
 DAY = timedelta(days=1)
 QUARTER = 3
+_MONDAY = date(1970, 1, 5)
+TO = "--"
+"""Between the first and the last day of a span, as ISO 8601 writes it in names of files."""
+EXAMPLE = "every 14 days from 2026-01-01"
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One day, week, month, quarter or year, by its name; weeks are those of ISO 8601 and begin on Monday.
+    """One day, week, month, quarter, year or span of days, by its name; weeks are those of ISO 8601.
 
+    >>> Slot.of("every 14 days from 2026-01-05", date(2026, 1, 20)).name
+    '2026-01-19--2026-02-01'
     >>> week = Slot.of("week", date(2026, 12, 31))
     >>> week.name, week.first, week.last, Slot.of("quarter", date(2026, 11, 16)).last.isoformat()
     ('2026-W53', datetime.date(2026, 12, 28), datetime.date(2027, 1, 3), '2026-12-31')
@@ -62,7 +68,12 @@ class Slot:
                 return cls(unit, name, first, _next_month(first, QUARTER) - DAY)
             case "year":
                 return cls(unit, f"{day.year:04}", date(day.year, 1, 1), date(day.year, 12, 31))
-        raise ParameterError(f"{unit!r} is no period; write one of {', '.join(UNITS)}.")
+        if (every := every_of(unit)) is not None:
+            days, start = every
+            first = day - (day - start).days % days * DAY
+            last = first + (days - 1) * DAY
+            return cls(unit, f"{first}{TO}{last}", first, last)
+        raise ParameterError(f"{unit!r} is no period; write one of {', '.join(UNITS)}, or {EXAMPLE!r}.")
 
     @property
     def following(self) -> Slot:
@@ -82,14 +93,42 @@ class Slot:
 
 
 def unit_of(name: str) -> str:
-    """Return the unit of a slot by its name, also of a second look at it.
+    """Return the unit of a slot by its name, also of a second look at it; of a span of days, one that has such a span.
 
     >>> unit_of("2026-W53"), unit_of("2026-01-31/late"), unit_of("2026-02"), unit_of("2026-Q4"), unit_of("2026")
     ('week', 'day', 'month', 'quarter', 'year')
     """
     plain = name.partition("/")[0].partition("~")[0]
+    if TO in plain:
+        first, last = map(date.fromisoformat, plain.split(TO))
+        return f"every {(last - first).days + 1} days from {first}"
     lengths = {4: "year", 10: "day", 8: "week"}
     return lengths.get(len(plain)) or ("quarter" if "Q" in plain else "month")
+
+
+def lies_in(period: str, unit: str) -> bool:
+    """Tell whether every period of one kind lies in one of another.
+
+    >>> lies_in("day", "week"), lies_in("week", "month"), lies_in("month", "day")
+    (True, False, False)
+    >>> lies_in("week", "every 14 days from 2026-01-05"), lies_in("week", "every 14 days from 2026-01-06")
+    (True, False)
+    """
+    if period in (unit, "day"):
+        return True
+    inner, outer = ((7, _MONDAY) if one == "week" else every_of(one) for one in (period, unit))
+    if inner is not None and outer is not None:
+        return outer[0] % inner[0] == 0 and (outer[1] - inner[1]).days % inner[0] == 0
+    return (period, unit) in {("month", "quarter"), ("month", "year"), ("quarter", "year")}
+
+
+def latest_of(unit: str) -> str:
+    """Return where the newest answer of a unit is copied to.
+
+    >>> latest_of("every 14 days from 2026-01-05")
+    'latest/every-14-days-from-2026-01-05.json'
+    """
+    return f"latest/{unit.replace(' ', '-')}.json"
 
 
 def slots_between(unit: str, first: date, last: date) -> Iterator[Slot]:

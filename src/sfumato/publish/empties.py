@@ -16,9 +16,10 @@ from sfumato.ledger import Ledger
 from sfumato.ledger.slots import SlotCharge
 from sfumato.mechanism import Event
 from sfumato.noise import Noise
-from sfumato.privacy import ADD_REMOVE, Cost, Loss
+from sfumato.privacy import Cost, Loss
 from sfumato.publish.calendar import Slot
-from sfumato.publish.file import DATE, PublicationFile
+from sfumato.publish.checks import DATE
+from sfumato.publish.file import PublicationFile
 from sfumato.publish.reading import read_day
 from sfumato.publish.states import seen_of
 from sfumato.table.rehearsal import random_rows
@@ -64,7 +65,7 @@ def _keep(file: PublicationFile, book: Ledger, day: date) -> None:
     request = f"{_own(file)}{day}"
     if book.entry(request) is None:
         # Nothing is read and nothing is charged: it is a public fact that the chain keeps.
-        nothing = Loss.flat(Cost.zero(), relation=ADD_REMOVE)
+        nothing = Loss.flat(Cost.zero(), relation=book.relation)
         slots = [SlotCharge(unit, (), (nothing,)) for unit, _ in book.budget.units]
         book.reserve(request, Event("Empty", "PB-PUBLISH", {"day": day.isoformat()}), nothing, slots=slots)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,12 +18,15 @@ from zoneinfo import ZoneInfo
 from sfumato.durable import read_bytes
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.ledger import Ledger
-from sfumato.ledger.budget import UNITS, Budget
+from sfumato.ledger.budget import Budget
 from sfumato.ledger.typed import read_bound
-from sfumato.privacy import Bound, Concentrated, Pure, bound_from_json
-from sfumato.publish.calendar import Slot, slots_between
+from sfumato.ledger.units import Unit, lengths_of
+from sfumato.privacy import ADD_REMOVE, Bound, Concentrated, Pure, Relation, bound_from_json
+from sfumato.publish.calendar import Slot, lies_in, slots_between
+from sfumato.publish.checks import DATE, ENGINES, check_file
 from sfumato.publish.matrix import MOST_PERIODS
 from sfumato.publish.memory import CountingRule
+from sfumato.publish.promised import Promised, values_of
 from sfumato.publish.reading import (
     FORMATS,
     beside,
@@ -31,8 +35,9 @@ from sfumato.publish.reading import (
     read_days,
     read_formats,
     read_positive,
+    read_relation,
     read_unit,
-    require_time,
+    require_column,
     wanted,
 )
 from sfumato.publish.revisions import Revision, read_revisions
@@ -52,13 +57,11 @@ _WORDS: Mapping[str, Sequence[str]] = {
         "periods_per_person", "gap", "keys", "monotone", "band",
     ),
     "output": ("to", "formats", "licence"),
+    "unit": ("is", "rows", "groups", "relation"),
 }  # fmt: skip
-ENGINES = ("duckdb", "spark")
-DATE = "{date}"
-"""The day of a file, in the path of a source."""
 NO_FILE = "There is no file for {day}: {place}. Put it there; if nothing happened on that day, write --empty {day}."
 ALL_PERIODS = "all periods"
-_SECTIONS = ("publication", "limits", "table", "revision", "output", "about")
+_SECTIONS = ("publication", "unit", "limits", "table", "revision", "output", "about")
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,36 @@ class PublicationFile:
     """What reads the files: the exact numbers are the same, so it is no part of the edition."""
     lateness: int = 0
     """So many days after a period its rows still arrive, in the files of the days on which they do."""
+    within: str = ""
+    """The column in each of whose values a person's rows are cut apart; empty where all are cut together."""
+    relation: Relation = ADD_REMOVE
+    """How neighbours differ: what somebody did is left out, or exchanged too."""
+
+    @cached_property
+    def promised(self) -> Promised:
+        """What is hidden, and how much of it a release meets."""
+        names = tuple(name for name, _ in self.budget.units)
+        paid = (name for one in self.running() for name in one.spend if name != "person")
+        columns = dict.fromkeys(filter(None, (self.within, *(Unit.read(name).column for name in (*names, *paid)))))
+        return Promised(names, tuple((one, values_of(self.schema, one)) for one in columns), self.within, self.relation)
+
+    @property
+    def one_period(self) -> str:
+        """One period of the publication, in a sentence."""
+        return Unit.read(self.period).said
+
+    @property
+    def single(self) -> bool:
+        """Whether every release reads one slot of the unit of the first limit, so that their costs add up."""
+        unit = Unit.read(self.budget.units[0][0] if self.budget.units else self.period)
+        alike = not self.running() and all(one.every == self.period for one in self.tables)
+        return alike and not unit.column and lies_in(self.period, unit.period)
+
+    @property
+    def _apart(self) -> dict[str, str]:
+        """What is said of how rows are cut and what neighbours are, where it is not as usual."""
+        found = {"within": self.within} if self.within else {}
+        return found if self.relation is ADD_REMOVE else {**found, "relation": self.relation.value}
 
     @property
     def edition(self) -> str:
@@ -150,6 +183,7 @@ class PublicationFile:
             "tables": [one.to_json() for one in self.tables],
             **({} if self.zone is None else {"zone": self.zone.key}),
             **({"lateness": self.lateness} if self.lateness else {}),
+            **self._apart,
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -165,6 +199,7 @@ class PublicationFile:
             **(known_end or {"horizon": self.horizon}),
             **({} if self.zone is None else {"zone": self.zone.key}),
             **({"lateness": self.lateness} if self.lateness else {}),
+            **self._apart,
             "spec": spec.to_json(),
         }
 
@@ -213,6 +248,9 @@ class PublicationFile:
 
     def reach(self, unit: str) -> Reach | None:
         """Return how many slots of a unit the declared periods meet: to the last day, or over the first horizon."""
+        read = Unit.read(unit)
+        if read.column:
+            return None if read.period else Reach(len(values_of(self.schema, read.column)), True)
         if self.last is None and self.horizon is None:
             return None
         last = self.running_periods()[-1].last if self.last is None else self.last
@@ -235,7 +273,7 @@ class PublicationFile:
 
     def span(self, slot: Slot, starts: tuple[int, ...] = ()) -> Span:
         """Return the days of a slot; `starts` says when they begin where there is a zone."""
-        return Span(self.stamp, slot.first, slot.last, starts)
+        return Span(self.stamp, slot.first, slot.last, starts, self.within)
 
     def paths_of(self, slot: Slot) -> list[str]:
         """Return where the rows of a slot are, a path for each day where each has its own.
@@ -261,7 +299,6 @@ def load_file(path: str | Path) -> PublicationFile:
 
 def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
     """Read a publication from what its TOML file holds; paths are taken from `home`."""
-    require_time(record)
     known("A publication file", record, _SECTIONS)
     about = dict(record.get("publication", {}))
     known("[publication]", about, _WORDS["publication"])
@@ -270,6 +307,7 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
         raise ParameterError(f"name = {name!r} must be small letters, digits, - and _; write name = 'visits'.")
     schema = Schema.load(home / str(wanted(about, "schema", "visits.schema.toml")))
     period = read_unit(about.get("period", "day"), "period")
+    schema, within, relation = _unit(record.get("unit", {}), schema, period)
     first = read_day(wanted(about, "first", "2026-01-01"), "first")
     last = read_day(about["last"], "last") if "last" in about else None
     horizon = about.get("horizon")
@@ -296,15 +334,39 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
         str(output.get("licence", "")), {str(key): str(said) for key, said in record.get("about", {}).items()},
         read_revisions(record.get("revision", {}), tables, read_days(about.get("wait", "0 days"))),
         zone_named(str(about["zone"])) if "zone" in about else None, str(about.get("engine", ENGINES[0])),
-        read_days(about.get("lateness", "0 days"), "lateness"),
+        read_days(about.get("lateness", "0 days"), "lateness"), within, relation,
     )  # fmt: skip
     Span(found.stamp, first, last or first).check(schema)
-    _check_engine(found)
-    _check_lateness(found)
-    _check_memory(found)
-    _check_keys(found)
-    _check_bands(found)
+    check_file(found)
     return found
+
+
+def _unit(given: Mapping[str, Any], schema: Schema, period: str) -> tuple[Schema, str, Relation]:
+    """Return the schema with what counts of a person, the column by which rows are cut apart, and the neighbours."""
+    known("[unit]", given, _WORDS["unit"])
+    said = str(given.get("is", period))
+    unit = Unit(period) if said == "person" else Unit.read(said)
+    require_column("[unit]", unit, schema)
+    if unit.period not in ("", period):
+        raise ParameterError(
+            f"A table counts what a person did in the {Unit.read(period).said} that it reads, so is = {said!r} would "
+            f"cut rows otherwise; write period = {unit.period!r} under [publication], or is = {period!r}."
+        )
+    if unit.column and schema.person is None:
+        raise ParameterError(
+            f"Rows of a person are cut apart by {unit.column!r}, and the schema does not say whose a row is; write "
+            "person = 'id' in it."
+        )
+    counted: dict[str, Any] = {
+        name: read_positive(given[word], word)
+        for word, name in (("rows", "rows_per_person"), ("groups", "groups_per_person"))
+        if word in given
+    }
+    return (
+        replace(schema, **counted) if counted else schema,
+        unit.column,
+        read_relation(given.get("relation", "add remove")),
+    )
 
 
 def _as_begun(schema: Schema, ledger: str, private: str) -> Schema:
@@ -328,7 +390,7 @@ def _table(given: Mapping[str, Any], period: str) -> TableSpec:
         )
     running = "running" in given
     every = read_unit(given.get("every", period), "every")
-    if UNITS.index(every) < UNITS.index(period):
+    if min(lengths_of(every)) < max(lengths_of(period)) and every != period:
         raise ParameterError(f"every = {every!r} is shorter than the period {period!r}; write a longer one.")
     said = wanted(given, "spend", "Concentrated(0.002)")
     rule = _rule(given, name)
@@ -342,11 +404,13 @@ def _table(given: Mapping[str, Any], period: str) -> TableSpec:
             "'Concentrated(0.002)'."
         )
     if running and "every" in given:
-        raise ParameterError(f"The running total {name!r} takes a step every {period}; leave every out.")
+        raise ParameterError(
+            f"The running total {name!r} takes a step every {Unit.read(period).said}; leave every out."
+        )
     if not running and (len(spend) > 1 or list(spend) != [every] or "windows" in given or "target" in given):
         raise ParameterError(
-            f"The table {name!r} is asked anew every {every}, so it has one spend and no windows; write running = … "
-            "for a total that runs on."
+            f"The table {name!r} is asked anew every {Unit.read(every).said}, so it has one spend and no windows; "
+            "write running = … for a total that runs on."
         )
     windows = tuple(read_positive(one, "windows") for one in given.get("windows", ()))
     target = given.get("target", "running")
@@ -391,77 +455,18 @@ def _rule(given: Mapping[str, Any], name: str) -> CountingRule | None:
 
 def _paid(unit: Any, rule: CountingRule | None) -> str:
     """Return for what a spend is: a period, or the whole person where only so many of their periods count."""
+    if rule is None and unit == "person":
+        raise ParameterError(
+            "A total that runs on is paid for a period or a shop of a person; write spend = { day = … }, or "
+            "periods_per_person = 12 beside spend = { person = … }."
+        )
     if rule is None:
-        return read_unit(unit, "spend")
+        return Unit.read(str(unit)).name
     if unit != "person":
         raise ParameterError(
             f"A total with periods_per_person is paid for the whole person; write spend = {{ person = … }}, not {unit}."
         )
     return "person"
-
-
-def _check_engine(file: PublicationFile) -> None:
-    if file.engine not in ENGINES:
-        raise ParameterError(f"engine = {file.engine!r} reads nothing here; write one of {', '.join(ENGINES)}.")
-    if file.engine == "spark" and any(table.rule is not None for table in file.tables):
-        raise ParameterError(
-            "Lists of people lie in memory here, so periods_per_person goes with files that are read next to this "
-            "process; leave engine = 'spark' out, or periods_per_person."
-        )
-
-
-def _check_lateness(file: PublicationFile) -> None:
-    if file.lateness and DATE not in file.source:
-        raise ParameterError(
-            "lateness says in which days' files the rows of a period arrive, and here all rows are in one source; "
-            "leave it out, and write wait = '7 days', say."
-        )
-    if file.lateness > file.wait:
-        raise ParameterError(
-            f"Rows arrive up to {file.lateness} days late, and a {file.period} is read {file.wait} days after its end; "
-            f"write wait = '{file.lateness} days'."
-        )
-
-
-def _check_bands(file: PublicationFile) -> None:
-    """Refuse a band over all periods where nobody knows how many there are."""
-    for table in file.tables:
-        if table.band and file.last is None:
-            raise ParameterError(
-                f"The band of {table.name!r} holds for all periods at once, so it must be known how many there are; "
-                "write last = '2026-12-31', or leave band out."
-            )
-
-
-def _check_keys(file: PublicationFile) -> None:
-    """Refuse groups that are found by no table of every period, before the total takes its step."""
-    searches = {table.name for table in file.anew(file.period)}
-    for table in file.tables:
-        if table.keys is None:
-            continue
-        if not table.running or table.keys not in searches:
-            raise ParameterError(
-                f"keys = {table.keys!r} of {table.name!r} names a table of the same file that finds groups in every "
-                f"{file.period}, for a total that runs on; write question = 'count by page found privately' there."
-            )
-
-
-def _check_memory(file: PublicationFile) -> None:
-    """Refuse lists of people under limits that they would break: one more day decides whether a later one counts."""
-    for table in file.tables:
-        if table.rule is None:
-            continue
-        if file.schema.person is None:
-            raise ParameterError(
-                f"periods_per_person of {table.name!r} needs to know whose a row is; write person = 'id' in the schema."
-            )
-        whole = Slot(file.period, file.name, file.first, file.last or date.max)
-        for unit, _ in file.budget.units:
-            if file.last is None or len(whole.meets(unit)) > 1:
-                raise ParameterError(
-                    f"Counting only {table.rule.most} periods of a person makes one {unit} decide about another; write "
-                    "limits on person, or leave periods_per_person out."
-                )
 
 
 def _check_horizon(first: date, last: date | None, horizon: Any, period: str) -> None:
@@ -478,7 +483,6 @@ def _check_horizon(first: date, last: date | None, horizon: Any, period: str) ->
 def _budget(limits: Mapping[str, str]) -> Budget:
     if not limits:
         raise ParameterError("[limits] says what is promised: write day = 'Concentrated(0.01)' and person = 'none'.")
-    known("[limits]", limits, (*UNITS, "person"))
     person = limits.get("person")
     if person is None:
         raise ParameterError(

@@ -11,13 +11,12 @@ from sfumato.errors import BudgetExceeded
 from sfumato.ledger import Ledger
 from sfumato.ledger.running import Coins
 from sfumato.noise import Noise, new_key
-from sfumato.privacy import ADD_REMOVE
 from sfumato.publish.calendar import Slot
-from sfumato.publish.charges import charges_of
+from sfumato.publish.charges import charges_of, of_person
 from sfumato.publish.file import PublicationFile
-from sfumato.publish.layout import table_of
 from sfumato.publish.period_tables import PeriodTables
-from sfumato.publish.planned import PublicationPlan, TablePlan, rehearsed_error, running_error, table_plan
+from sfumato.publish.planned import PublicationPlan, TablePlan, dearer, rehearsed_error, running_error, table_plan
+from sfumato.publish.shown import table_of
 from sfumato.publish.total import RunningTable
 from sfumato.table.data import open_table
 from sfumato.table.rehearsal import random_rows
@@ -39,7 +38,7 @@ def made_up(file: PublicationFile, slot: Slot) -> Any:
 
 def plan_of(file: PublicationFile, tables: PeriodTables, words: tuple[str, ...]) -> PublicationPlan:
     """Say what is promised, what every table costs and how far off it will be, and when a limit will refuse."""
-    with Ledger(None, file.budget, relation=ADD_REMOVE) as book:
+    with Ledger(None, file.budget, relation=file.promised.relation) as book:
         errors, costs = rehearsed(file, tables, book), tables.costs(book)
         found = [table_plan(one, one.every, errors[one.name], costs.get(one.name)) for one in file.anew()]
         found += [table_plan(one, file.period, running_error(RunningTable(file, one))) for one in file.running()]
@@ -49,7 +48,8 @@ def plan_of(file: PublicationFile, tables: PeriodTables, words: tuple[str, ...])
             for name, bound in one.spend.items()
         ]
         refused = _refused(file, tables, book)
-    return PublicationPlan(file.name, file.edition, words, tuple(found), refused, str(file.to))
+    notes = tuple(said for one in file.anew() for said in dearer(file, one))
+    return PublicationPlan(file.name, file.edition, words, tuple(found), refused, str(file.to), notes)
 
 
 def rehearsed(file: PublicationFile, tables: PeriodTables, book: Ledger) -> dict[str, str]:
@@ -74,7 +74,7 @@ def rehearsed(file: PublicationFile, tables: PeriodTables, book: Ledger) -> dict
 
 def _refused(file: PublicationFile, tables: PeriodTables, book: Ledger) -> str | None:
     """Try all periods against limits that nobody has used, and return where the first one is refused."""
-    slot, units = "the running total", [unit for unit, _ in file.budget.units]
+    slot, promised = "the running total", file.promised
     try:
         for spec in file.running():
             RunningTable(file, spec).open(book)
@@ -87,11 +87,15 @@ def _refused(file: PublicationFile, tables: PeriodTables, book: Ledger) -> str |
             losses = tables.losses(asked, listed)
             for found in file.slots(unit, horizon)[:FORESEEN]:
                 slot = found.name
-                book.reserve(slot, asked.event(slot), losses, slots=charges_of(units, found, losses))
+                book.reserve(
+                    slot, asked.event(slot), of_person(promised, losses), slots=charges_of(promised, found, losses)
+                )
         for found in file.revised(date.max)[:FORESEEN] if file.last is not None else ():
             slot, asked = found.issue, tables.asked(book, file.listed(found))
             losses = tables.losses(asked, file.listed(found))
-            book.reserve(slot, asked.event(slot), losses, slots=charges_of(units, found, losses))
+            book.reserve(
+                slot, asked.event(slot), of_person(promised, losses), slots=charges_of(promised, found, losses)
+            )
     except BudgetExceeded as refusal:
         return f"{slot}: {refusal}"
     return None

@@ -20,9 +20,9 @@ ANOTHER_LEDGER = (
     "was spent is missing there. Put the newest back. If nothing in {home} was ever published, remove that directory."
 )
 NOT_MOUNTED = (
-    "{place} is not there, which holds what totals that run on have read: mount it or put it back, and run again; "
-    "nothing was done. If it is lost for good, end the total with sfumato publish run --give-up {name}; what was "
-    "published stays."
+    "{place} is not there, or it is empty, and it holds what totals that run on have read: mount it or put it back, "
+    "and run again; nothing was done. If it is lost for good, end the total with sfumato publish run --give-up {name}; "
+    "what was published stays."
 )
 
 
@@ -57,12 +57,15 @@ def _require_empty(file: PublicationFile, folder: Path) -> None:
 
 
 def require_kept(file: PublicationFile, book: Ledger, totals: Iterable[Begun]) -> None:
-    """Refuse to go on where the place of what totals have read is not there: a disk that is not mounted, say."""
-    place = file.private / "read"
+    """Refuse to go on where the place of what totals have read is not there: a disk that is not mounted, say.
+
+    A directory without any reading is what is left where a disk was: it is no reason to end a total for good.
+    """
     for begun in totals:
         table = None if begun.stopped else current(begun.file, begun.spec, book)
-        if table is not None and (table.number or table.done(book)) and not place.is_dir():
-            raise Unfinished(NOT_MOUNTED.format(place=place, name=table.id.removeprefix(f"pub/{file.name}/")))
+        if table is not None and (table.number or table.done(book)) and not table.shelf.there():
+            name = table.id.removeprefix(f"pub/{file.name}/")
+            raise Unfinished(NOT_MOUNTED.format(place=file.private / "read", name=name))
 
 
 def last_period(place: Path) -> str | None:

@@ -13,20 +13,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from fractions import Fraction
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sfumato.answer import Answer
 from sfumato.answer.frame import Frame, called
-from sfumato.ask.asked import PLAIN
 from sfumato.durable import make_directory, write_durably
-from sfumato.errors import ParameterError
-from sfumato.noise import Noise
-from sfumato.publish.bands import band_said, looks, with_band
+from sfumato.publish.bands import band_said, looks
 from sfumato.publish.begun import Begun
-from sfumato.publish.calendar import Slot
-from sfumato.publish.counted import counted
+from sfumato.publish.calendar import Slot, latest_of
 from sfumato.publish.digests import Digests
 from sfumato.publish.empties import empties_said, gaps_said
 from sfumato.publish.file import PublicationFile, TableSpec
@@ -42,6 +37,7 @@ from sfumato.publish.metadata import (
 )
 from sfumato.publish.page import page
 from sfumato.publish.series import PLACES, Estimates, Series
+from sfumato.publish.shown import published_frame, rounded
 
 Released = Mapping[Slot, Callable[[], dict[str, Answer]]]
 """By period, what gives its answers by table."""
@@ -143,9 +139,9 @@ class Layout:
         """
         stored: dict[str, bytes] = {}
         for slot, answers in self.released.items():
-            given = answers()
-            stored |= self._as_found(self._period(slot, given), self._period(slot, given, marked=False))
-        stored |= self._as_found(self._series_files(), self._series_files(marked=False))
+            given, before = answers(), ({"by_letters": True}, {"by_letters": True, "marked": False})
+            stored |= self._as_found(self._period(slot, given), [self._period(slot, given, **way) for way in before])
+        stored |= self._as_found(self._series_files(), [self._series_files(marked=False)])
         found = self._unlike(stored, "is not what was stored; remove it and run sfumato publish run.")
         kept = self._kept()
         found += self._changed({path: one for path, one in kept.items() if path not in stored})
@@ -162,14 +158,11 @@ class Layout:
             found += self._unlike(whole, said)
         return found, len({*self._there(), *(whole if self.home.exists() else ())})
 
-    def _as_found(self, now: dict[str, bytes], before: Mapping[str, bytes]) -> dict[str, bytes]:
+    def _as_found(self, now: dict[str, bytes], before: Sequence[Mapping[str, bytes]]) -> dict[str, bytes]:
         """Return files as they are written now, and those as earlier versions wrote them that stand there like that."""
+        there = {path: (self.home / path).read_bytes() for path in now if (self.home / path).exists()}
         return {
-            path: before[path]
-            if before[path] != content
-            and (self.home / path).exists()
-            and (self.home / path).read_bytes() == before[path]
-            else content
+            path: there[path] if any(there.get(path) == one[path] for one in before) else content
             for path, content in now.items()
         }
 
@@ -217,12 +210,15 @@ class Layout:
         found = [f"{slot.path}/{spec.name}.{kind}" for spec in listed for kind in self._tables()]
         return found + ([f"{slot.path}/answer.json"] if "json" in self.file.formats else [])
 
-    def _period(self, slot: Slot, answers: Mapping[str, Answer], *, marked: bool = True) -> dict[str, bytes]:
+    def _period(
+        self, slot: Slot, answers: Mapping[str, Answer], *, marked: bool = True, by_letters: bool = False
+    ) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
         specs = {spec.name: spec for spec in self.file.listed(slot)}
         for name, answer in answers.items():
             spec = specs[name]
-            shown = published_frame(answer, spec, looks(self.file, spec) if spec.band else None)
+            times = looks(self.file, spec) if spec.band else None
+            shown = published_frame(answer, spec, times, by_letters=by_letters)
             for kind, content in _written(shown, self._tables(), marked=marked).items():
                 found[f"{slot.path}/{name}.{kind}"] = content
         if answers and "json" in self.file.formats:
@@ -276,7 +272,7 @@ class Layout:
             for path in () if slot.revision else self._paths(slot):
                 name = path.rpartition("/")[2]
                 if path in kept:
-                    newest[f"latest/{name}" if name != "answer.json" else f"latest/{slot.unit}.json"] = path
+                    newest[f"latest/{name}" if name != "answer.json" else latest_of(slot.unit)] = path
         found = {copy: self._content(path, stored, kept) for copy, path in newest.items()}
         return {copy: content for copy, content in found.items() if content is not None}
 
@@ -306,88 +302,6 @@ class Layout:
                 facts=facts,
             ).encode()
         return found
-
-
-def table_of(answer: Answer) -> Frame:
-    """Return an answer as a table; of a model made-up rows, as many as it says that there are.
-
-    Their coins are public and the same every time: they say nothing that the released model does not.
-    """
-    if getattr(answer.question, "kind", "") in PLAIN:
-        found = counted(answer)
-        return answer.frame if found is None else found  # known to be a table, so it is not worked out twice
-    value = answer.value
-    if hasattr(value, "sample"):
-        rows = value.sample(max(1, round(value.total)), Noise(insecure_seed=0))
-        return Frame((), {name: tuple(rows.column(name).to_pylist()) for name in rows.column_names})
-    if not isinstance(value, (Frame, int, float, Fraction)) and not hasattr(value, "to_frame"):
-        raise ParameterError(
-            f"The answer to {answer.question.to_json()['question']} is no table, so it cannot be published period by "
-            "period; ask it by itself with sfumato query."
-        )
-    return answer.frame
-
-
-def published_frame(answer: Answer, spec: TableSpec, times: int | None = None) -> Frame:
-    """Return a table as it is published, its columns named for programs; `times` as for `with_band`."""
-    frame = shown_frame(answer, spec, times)
-    if _made_up_rows(answer, frame):
-        return frame
-    unknown: Any = {_column(name): marks for name, marks in frame.unknown.items()}
-    return Frame(frame.keys, {_column(name): cells for name, cells in frame.columns.items()}, unknown=unknown)
-
-
-def shown_frame(answer: Answer, spec: TableSpec, times: int | None = None) -> Frame:
-    """Return a table as people read it: values with their intervals, small ones left out and rounded if asked for.
-
-    Both are functions of what was released, for readability and not for privacy.
-    """
-    frame = table_of(answer)
-    if _made_up_rows(answer, frame):
-        return frame
-    if times is not None:
-        frame = with_band(frame, answer, times)
-    columns = {name: list(cells) for name, cells in frame.columns.items()}
-    values = [name for name in columns if name not in frame.keys]
-    marks: dict[str, list[bool | None]] = {
-        name: [bool(mark) if mark or frame.vouched else None for mark in cells]
-        for name, cells in frame.unknown.items()
-        if name in values
-    }
-    if spec.hide_below is not None:
-        shown = next((name for name in values if name in ("count", "value")), values[0])
-        hidden = [isinstance(cell, (int, float)) and cell < spec.hide_below for cell in columns[shown]]
-        for cells in marks.values():
-            cells[:] = [None if out else mark for mark, out in zip(cells, hidden, strict=True)]
-        for name in values:
-            columns[name] = [None if out else cell for cell, out in zip(columns[name], hidden, strict=True)]
-    if spec.round_to is not None:
-        for name in values:
-            columns[name] = [_rounded(cell, spec.round_to, name) for cell in columns[name]]
-    unknown: Any = {name: tuple(cells) for name, cells in marks.items()}
-    return Frame(frame.keys, {name: tuple(cells) for name, cells in columns.items()}, unknown=unknown)
-
-
-def _made_up_rows(answer: Answer, frame: Frame) -> bool:
-    """Tell whether a table has rows that a model made up, and no numbers with intervals."""
-    return not frame.keys and getattr(answer.question, "kind", "") not in PLAIN and hasattr(answer.value, "sample")
-
-
-def _column(name: str) -> str:
-    """Return the name of a column for programs: x, x_low and x_high."""
-    name = f"value, {name}" if name in ("low", "high", "all low", "all high") else name
-    return name.replace(", ", "_").replace(" ", "_")
-
-
-def _rounded(cell: Any, step: int, name: str) -> Any:
-    """Round a value to a multiple, and the ends of its interval outward."""
-    if not isinstance(cell, (int, float)) or isinstance(cell, bool):
-        return cell
-    if name.endswith("low"):
-        return int(cell // step) * step
-    if name.endswith("high"):
-        return -int(-cell // step) * step
-    return int((cell + step / 2) // step) * step
 
 
 def series_frame(series: Series | MeanSeries, spec: TableSpec, keys: tuple[str, ...], *, across: bool = True) -> Frame:
@@ -432,7 +346,7 @@ def _readable(columns: dict[str, list[Any]], names: Sequence[str], spec: TableSp
             columns[name] = [None if out else cell for cell, out in zip(columns[name], hidden, strict=True)]
     if spec.round_to is not None:
         for name in names:
-            columns[name] = [_rounded(cell, spec.round_to, name) for cell in columns[name]]
+            columns[name] = [rounded(cell, spec.round_to, name.rpartition("_")[2]) for cell in columns[name]]
 
 
 def _ends_of(found: Estimates) -> dict[str, Any]:

@@ -89,6 +89,20 @@ class Measured:
             gauge.mean_sensitivity(part, self.factor) if isinstance(self.aggregate, Mean) else gauge.sensitivity(part)
         )
 
+    def exchanged(self, moves: Sensitivity, *, at_other_times: bool) -> Sensitivity:
+        """Return how far rows in place of others move a total, from how far they do if they come or go.
+
+        What a person adds has one sign if no code is on the other side of zero. Then a difference is, squared, no
+        longer than both together; and in a single number no longer than one of them, unless they count
+        `at_other_times`. Otherwise lengths add up. Rounding and clamping keep order: what they leave is no longer.
+        """
+        low, high = self.measure.parts[0].range(self.schema)
+        if isinstance(self.aggregate, Mean) or low < 0 < high:
+            return moves.times(2)
+        if self.width == 1 and not self.found and not at_other_times:
+            return moves
+        return Sensitivity(2 * moves.l1, 2 * moves.l2_squared, moves.largest, 2 * moves.changed)
+
     def exact(self, found: Sequence[Any], grid: int) -> NDArray[Any]:
         """Return what was read as one row of integers on the grid; halves go up, never to even."""
         import numpy as np

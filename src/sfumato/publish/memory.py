@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sfumato.mechanism import Interaction
 from sfumato.moved import moved
 from sfumato.privacy import Cost, Loss
+from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.running import RunningTotals
 from sfumato.publish.tree import PureTotals
 
@@ -64,27 +65,27 @@ class Remembered(Interaction):
         return Loss.flat(self.person(), self.reads, self.relation)
 
     @abstractmethod
-    def person(self) -> Cost:
-        """Return the price of a whole person."""
+    def person(self, moves: Sensitivity | None = None) -> Cost:
+        """Return the price of a whole person, who moves the total of one period so far."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RememberedTotals(Remembered, RunningTotals):
     """Running totals in which a person counts in at most so many periods; its loss is that of the whole person."""
 
-    def person(self) -> Cost:
+    def person(self, moves: Sensitivity | None = None) -> Cost:
         """Return the price of a whole person, by the furthest of all patterns."""
         pattern = self.rule.pattern(self.periods)
-        return self.cost(pattern) if sum(pattern) > 1 else self.single()
+        return self.cost(pattern, moves) if sum(pattern) > 1 else self.single(moves)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RememberedSums(Remembered, PureTotals):
     """Pure running totals in which a person counts in at most so many periods; its loss is that of the whole person."""
 
-    def person(self) -> Cost:
+    def person(self, moves: Sensitivity | None = None) -> Cost:
         """Return the price of a whole person, who is in so many periods."""
-        return self.cost(self.rule.pattern(self.periods))
+        return self.cost(self.rule.pattern(self.periods), moves)
 
 
 class Lists:

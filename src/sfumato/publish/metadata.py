@@ -7,9 +7,11 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from sfumato.ledger.units import Unit
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.publish.file import PublicationFile, TableSpec
 
@@ -125,25 +127,29 @@ def registry_record(file: PublicationFile, promise: tuple[str, ...]) -> str:
         "name": file.name,
         "edition": file.edition,
         "model": "Central",
-        "privacy_unit": "person" if unit == "person" else f"person-{unit}",
-        "privacy_unit_details": f"All rows of one person whose {file.stamp} lies in one {unit}"
-        f"{'' if file.zone is None else f' of {file.zone.key}'}, whenever they arrive."
-        if unit != "person"
-        else "All rows of one person.",
+        "privacy_unit": "person" if unit == "person" else f"person-{Unit.read(unit).said}",
+        "privacy_unit_details": "All rows of one person." if unit == "person" else _details(file, Unit.read(unit)),
         **_parameters(bound),
         "release_type": "Many releases",
         "release_type_details": " ".join(filter(None, promise)),
         "data_source_type": "Dynamic",
         "access_type": "Non-interactive",
         "unprotected_quantities": "The declared file, the schema, and on which days something was published.",
-        "late_data": f"A {file.period} is read {file.wait} days after its end; {_too_late(file)} is never read."
+        "late_data": f"A {file.one_period} is read {file.wait} days after its end; {_too_late(file)} is never read."
         if not file.revisions
-        else f"A {file.period} is read {file.wait} days after its end, and again: {revisions_said(file)}",
+        else f"A {file.one_period} is read {file.wait} days after its end, and again: {revisions_said(file)}",
         "composition": "Privacy filters, one for each period and limit; all adaptive.",
         "post_processing": [f"{one.name}: {_ends(one)}" for one in file.tables],
         "mechanisms": [f"{one.name}: {_mechanism(one)}" for one in file.tables],
     }
     return "".join(_yaml(name, value) for name, value in record.items())
+
+
+def _details(file: PublicationFile, unit: Unit) -> str:
+    zone = "" if file.zone is None else f" of {file.zone.key}"
+    time = f"whose {file.stamp} lies in one {replace(unit, column='').said}{zone}" if unit.period else ""
+    value = f"that have one value of {unit.column}" if unit.column else ""
+    return f"All rows of one person {' and '.join(filter(None, (time, value)))}, whenever they arrive."
 
 
 def _too_late(file: PublicationFile) -> str:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from html import escape
 
 from sfumato.answer import Answer, Frame
-from sfumato.publish.bands import band_said
+from sfumato.publish.bands import band_said, end_of
 from sfumato.publish.begun import Begun
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.metadata import revisions_said
 from sfumato.publish.series import NEIGHBOURS, Series
+from sfumato.publish.shown import shown_frame
 from sfumato.show import Table
 from sfumato.show.pages import Shown, html
 
@@ -55,8 +56,6 @@ def page(
     facts: Sequence[str] = (),
 ) -> str:
     """Return the whole page as one HTML text that loads nothing from anywhere."""
-    from sfumato.publish.layout import shown_frame
-
     specs, totals = {spec.name: spec for spec in file.tables}, {one.spec.name: one for one in begun}
     sections = [html("What is promised", [_Text(note, *promise, _late(file), *facts)])]
     for name, total in totals.items():
@@ -93,7 +92,7 @@ def _table(frame: Frame, spec: TableSpec) -> tuple[Table, str]:
     if spec.hide_below is None:
         return shown.table(), more
     hidden = {
-        name: tuple(_left_out(name, spec) if cell is None else cell for cell in cells)
+        name: tuple(_left_out(name, shown, spec) if cell is None else cell for cell in cells)
         for name, cells in shown.columns.items()
         if name not in frame.keys
     }
@@ -101,8 +100,8 @@ def _table(frame: Frame, spec: TableSpec) -> tuple[Table, str]:
     return replace(drawn, rows=tuple(tuple("" if cell == " to " else cell for cell in row) for row in drawn.rows)), more
 
 
-def _left_out(name: str, spec: TableSpec) -> str:
-    return "" if name in ("low", "high") or name.endswith((", low", ", high")) else f"below {spec.hide_below}"
+def _left_out(name: str, frame: Frame, spec: TableSpec) -> str:
+    return "" if end_of(name, frame.columns, frame.keys) else f"below {spec.hide_below}"
 
 
 def _readability(spec: TableSpec, frame: Frame) -> list[str]:
@@ -127,5 +126,6 @@ def _late(file: PublicationFile) -> str:
     wait = f"{file.wait} days after its end" if file.wait else "after its end"
     if not file.revisions:
         late = f"more than {file.lateness} days late" if file.lateness else "later"
-        return f"A {file.period} is read once, {wait}; rows that arrive {late} are never read."
-    return f"A {file.period} is read {wait}; rows that arrive later count in its revisions only: {revisions_said(file)}"
+        return f"A {file.one_period} is read once, {wait}; rows that arrive {late} are never read."
+    said = revisions_said(file)
+    return f"A {file.one_period} is read {wait}; rows that arrive later count in its revisions only: {said}"

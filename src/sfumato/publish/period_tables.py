@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
+from sfumato.answer import Answer
 from sfumato.ask.asked import Asked
+from sfumato.ask.prepared import Prepared
 from sfumato.curator.typed import read_question
+from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
 from sfumato.ledger.running import Work
-from sfumato.privacy import ADD_REMOVE, Approximate, Cost, Loss, Pure
+from sfumato.privacy import ADD_REMOVE, EVERYTHING, Approximate, Cost, Loss, Pure
 from sfumato.publish.bands import require_banded
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis
+from sfumato.table.measure import Boxed, People
+from sfumato.table.schema import Schema
 
 
 class PeriodTables:
@@ -45,23 +51,41 @@ class PeriodTables:
         for question, one in zip(questions, tables, strict=True):
             require_banded(one, question.kind)
         prepared = tuple(
-            question.prepare(basis, one.spend[one.every]) for question, one in zip(questions, tables, strict=True)
+            question.prepare(basis, self.file.promised.spent(one.spend[one.every]))
+            for question, one in zip(questions, tables, strict=True)
         )
+        if self.file.within:
+            for one, ready in zip(tables, prepared, strict=True):
+                _require_rows(one, ready, self.file.within)
         return Asked(questions, prepared, schema)
 
     def losses(self, asked: Asked, tables: Sequence[TableSpec]) -> tuple[Loss, ...]:
-        """Return what may be charged: the loss as it is, or that of anything within the spends.
+        """Return what may be charged for a share: the loss as it is, or that of anything within the spends."""
+        return self._alternatives(asked.loss(), tables)
+
+    def _alternatives(self, loss: Loss, tables: Sequence[TableSpec]) -> tuple[Loss, ...]:
+        """Return a loss, and that of anything within the spends.
 
         A spend for each attribute says nothing about a person, who may cost many times that.
         """
-        spends = [one.spend[one.every] for one in tables]
+        spends = [self.file.promised.spent(one.spend[one.every]) for one in tables]
         known = [one for one in spends if isinstance(one, (Approximate, Pure)) and one.unit == "person"]
-        loss = asked.loss()
         if len(known) < len(spends) or not any(isinstance(one, Approximate) for one in known):
             return (loss,)
         epsilon = sum((one.epsilon for one in known), start=0 * known[0].epsilon)
         delta = sum((one.delta for one in known if isinstance(one, Approximate)), start=0 * known[0].epsilon)
         return loss, Loss.flat(Cost.approximate(epsilon, delta), relation=ADD_REMOVE)
+
+    def told(self, answers: Sequence[Answer], tables: Sequence[TableSpec]) -> dict[str, Answer]:
+        """Return answers by table, each with what it cost a person, who may be several shares, or exchanged."""
+        promised, found = self.file.promised, dict[str, Answer]()
+        for table, answer in zip(tables, answers, strict=True):
+            found[table.name] = answer
+            if promised.changes(promised.person) > 1:
+                person = promised.prices(self._alternatives(answer.loss, [table]), promised.person)[0].person
+                reads = answer.loss.profile.names() or EVERYTHING
+                found[table.name] = replace(answer, loss=Loss.flat(person, reads, promised.relation))
+        return found
 
     def costs(self, book: Ledger) -> dict[str, str]:
         """Return what a person costs in the tables whose spend is for each attribute, and so does not say it."""
@@ -72,6 +96,16 @@ class PeriodTables:
                 if one.spend[unit].unit != "person":
                     found[one.name] = str(prepared.loss().person)
         return found
+
+
+def _require_rows(spec: TableSpec, prepared: Prepared, within: str) -> None:
+    """Refuse what looks at whole people where their rows are cut apart: one would count as several."""
+    gauge = prepared.gauge
+    if isinstance(gauge.measure, (People, Boxed)) or type(gauge.schema) is not Schema:
+        raise ParameterError(
+            f"{spec.name!r} asks about whole people, and here each {within} of a person counts on its own; ask for "
+            f"rows ('count by {within}'), or leave is = {within!r} out of [unit]."
+        )
 
 
 def work_when_wanted(asked: Asked, rows: Callable[[], AbstractContextManager[Table]]) -> Work:

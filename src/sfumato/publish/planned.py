@@ -6,14 +6,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.answer import Answer
-from sfumato.publish.file import TableSpec
+from sfumato.ledger.units import Unit
+from sfumato.publish.bands import ENDS, end_of
+from sfumato.publish.calendar import Slot
+from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.means import MeanSeries
+from sfumato.publish.promised import Share
 from sfumato.publish.running import RunningTotals
 from sfumato.publish.segments import band_factor
 from sfumato.publish.series import Series
 from sfumato.publish.total import RunningTable
+from sfumato.publish.words import several
 
 USUAL = 0.95
+COLUMN = (
+    "because a person's rows are cut over all of them together; write is = {column!r} under [unit] to cut them apart"
+)
+PERIOD = "because they are parts of what the table reads; limit each {read}, if that is what you promise"
+APART = (
+    "because a person's rows are cut in each {within} apart; leave is = {within!r} out of [unit] to cut them together"
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,8 @@ class PublicationPlan:
     tables: tuple[TablePlan, ...]
     refused: str | None
     to: str
+    notes: tuple[str, ...] = ()
+    """What limits cost more than the table says, and what to write if that is not meant."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON."""
@@ -50,6 +64,7 @@ class PublicationPlan:
             "tables": [one.to_json() for one in self.tables],
             "refused": self.refused,
             "to": self.to,
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
@@ -59,13 +74,41 @@ class PublicationPlan:
         drawn = table("", ["table", "every", "costs one period of a person", "noise, 95 %"], rows).text()
         end = "All periods fit the limits." if self.refused is None else f"A limit will refuse {self.refused}"
         where = f"Files go to {self.to}. Keep the private directory out of backups and of shared disks."
-        return "\n".join([f"{self.name} (edition {self.edition})", *filter(None, self.promise), "", drawn, end, where])
+        return "\n".join(
+            [f"{self.name} (edition {self.edition})", *filter(None, self.promise), "", drawn, *self.notes, end, where]
+        )
 
 
 def table_plan(spec: TableSpec, unit: str, error: str, cost: str | None = None) -> TablePlan:
     """Return the plan of one table; `cost` is what a person costs where the spend does not say it."""
     spend = ", ".join(f"{unit}: {cost or str(bound)}" for unit, bound in spec.spend.items())
     return TablePlan(spec.name, unit, spend, error)
+
+
+def dearer(file: PublicationFile, spec: TableSpec) -> list[str]:
+    """Say which limits a table that is asked anew costs more than its spend, and what to write if that is not meant."""
+    promised, slot = file.promised, Slot.of(spec.every, file.first)
+    spend, found = spec.spend[spec.every], list[str]()
+    if spend.unit != "person":
+        return []
+    least = promised.changes(Share(1, whole=True))
+    shares = [(Unit.read(name), promised.met(name, slot)[1]) for name in promised.units]
+    whole = [] if file.budget.person is None else [(None, promised.person)]
+    for unit, share in (*shares, *whole):
+        changes = promised.changes(share)
+        bound = several(spend, changes // least, single=False)
+        if changes > least and bound is not None:
+            who = "the person" if unit is None else f"each {unit.said}"
+            found.append(f"{spec.name} costs {who} {bound}, {_why(file, spec, unit)}.")
+    return found
+
+
+def _why(file: PublicationFile, spec: TableSpec, unit: Unit | None) -> str:
+    if file.within and (unit is None or unit.column != file.within):
+        return APART.format(within=file.within)
+    if unit is not None and unit.column and not file.within:
+        return COLUMN.format(column=unit.column)
+    return PERIOD.format(read=Unit.read(spec.every).said)
 
 
 def running_error(table: RunningTable) -> str:
@@ -100,8 +143,8 @@ def rehearsed_error(answer: Answer) -> str:
     """Say how wide the intervals of an answer to made-up rows are: they hardly depend on the rows."""
     if hasattr(answer.value, "sample"):
         return "see a preview"
-    columns = answer.frame.columns
-    low, high = (next((name for name in columns if name.endswith(end)), None) for end in ("low", "high"))
+    columns, keys = answer.frame.columns, answer.frame.keys
+    low, high = (next((name for name in columns if end_of(name, columns, keys) == end), None) for end in ENDS)
     if low is None or high is None:
         return "see a preview"
     ends = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -18,10 +18,10 @@ from sfumato.durable import lock, make_directory
 from sfumato.errors import LedgerError, ParameterError, SfumatoError
 from sfumato.ledger import Ledger
 from sfumato.ledger.slots import SlotCharge
-from sfumato.privacy import ADD_REMOVE, Loss
+from sfumato.privacy import Loss
 from sfumato.publish.begun import Begun, begun_of
 from sfumato.publish.calendar import Slot
-from sfumato.publish.charges import charges_of
+from sfumato.publish.charges import charges_of, of_person
 from sfumato.publish.digests import Digests
 from sfumato.publish.empties import declare_empty, empty_days
 from sfumato.publish.file import PublicationFile, TableSpec, load_file, read_record
@@ -34,6 +34,7 @@ from sfumato.publish.period_tables import PeriodTables, work_when_wanted
 from sfumato.publish.planned import PublicationPlan
 from sfumato.publish.reading import read_day
 from sfumato.publish.series import Series
+from sfumato.publish.shelves import RUNNER, Folder
 from sfumato.publish.sources import Absent, Lend, Rows, gathered, lent, source_of
 from sfumato.publish.states import (
     OTHER_BEGUN,
@@ -51,7 +52,7 @@ from sfumato.publish.states import (
     seen_of,
 )
 from sfumato.publish.total import RunningTable
-from sfumato.publish.words import in_short, promise
+from sfumato.publish.words import in_short, promise_of
 from sfumato.publish.zones import disagreements, starts_of
 from sfumato.table.data import Table, open_table
 from sfumato.table.resources import Resources
@@ -105,7 +106,7 @@ class Publication:
             make_directory(private)
             private.chmod(0o700)
         with Ledger(
-            file.ledger, file.budget, relation=ADD_REMOVE, schema=file.schema.fingerprints, private=private
+            file.ledger, file.budget, relation=file.promised.relation, schema=file.schema.fingerprints, private=private
         ) as book:
             yield book
 
@@ -114,17 +115,14 @@ class Publication:
 
         `earlier` gives the words of earlier versions, which stand in files that were published then.
         """
-        single = not self.file.running() and all(one.every == self.file.period for one in self.file.tables)
-        return promise(
-            self.file.budget, self.file.period, single, self.file.reach if planned else None, earlier=earlier
-        )
+        return promise_of(self.file, planned=planned, earlier=earlier)
 
     def plan(self) -> PublicationPlan:
         """Say what is promised, what every table costs and how far off it will be, and when a limit will refuse."""
         return plan_of(self.file, self._tables, tuple(self.words(planned=True)))
 
     def _charges(self, slot: Slot, losses: Sequence[Loss]) -> list[SlotCharge]:
-        return charges_of([unit for unit, _ in self.file.budget.units], slot, losses)
+        return charges_of(self.file.promised, slot, losses)
 
     # What is run
 
@@ -226,16 +224,9 @@ class Publication:
                 require_own(self.file, seen_of(self.file, book))
                 self._write(book)
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Wait for other runners on this machine: what one is about to seal is never swept by another."""
-        make_directory(self.file.private)
-        held = lock(self.file.private / "runner.lock", wait=True)
-        assert held is not None
-        try:
-            yield
-        finally:
-            held.close()
+    def _alone(self) -> AbstractContextManager[None]:
+        """Wait for other runners on this machine."""
+        return Folder(self.file.private).alone()
 
     def _begun(self, book: Ledger) -> list[Begun]:
         """Return the running totals of the file, each as it was begun."""
@@ -344,7 +335,8 @@ class Publication:
                 work = asked.work(table)
         else:
             work = work_when_wanted(asked, rows)
-        book.run_sealed(request, asked.event(snapshot), losses, work, slots=self._charges(slot, losses))
+        whole = of_person(self.file.promised, losses)
+        book.run_sealed(request, asked.event(snapshot), whole, work, slots=self._charges(slot, losses))
 
     def _check(self, asked: Asked, table: Table) -> None:
         """Refuse what the engine could not read, for nothing; once for all periods with columns of the same types."""
@@ -395,7 +387,7 @@ class Publication:
         """
         now = today or self._today()
         with self._ledger() as book:
-            held = lock(self.file.private / "runner.lock", wait=False)
+            held = lock(self.file.private / RUNNER, wait=False)
             if held is not None:  # otherwise whoever holds it sweeps
                 with held:
                     sweep(book, self._begun(book))
@@ -428,7 +420,7 @@ class Publication:
             return {}  # of another edition: its files stay as they were written then
         kept = replace(book.stored(request), reused=True)
         found = answers_of(book, asked, kept, snapshot, remarks=tuple(filter(None, self.words())))
-        return dict(zip((one.name for one in listed), found, strict=True))
+        return self._tables.told(found, listed)
 
     def series(self, table: str) -> Series | MeanSeries:
         """Return a running total as far as it was released, with its bands; free, and no data are read."""

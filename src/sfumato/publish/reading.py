@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import ParameterError
-from sfumato.ledger.budget import UNITS
+from sfumato.ledger.units import UNITS, Unit, is_period
+from sfumato.privacy import ADD_REMOVE, REPLACE_ONE, Relation
+from sfumato.table.schema import Schema
 from sfumato.words import nearest
 
 FORMATS = ("parquet", "csv", "json", "html")
@@ -22,21 +24,27 @@ def known(where: str, given: Mapping[str, Any], words: Sequence[str]) -> None:
             raise ParameterError(f"{where} has no {name!r}; {nearest(name, words)}")
 
 
-def require_time(record: Mapping[str, Any]) -> None:
-    """Refuse units other than a person and a person in a period, with what to write in their place."""
-    if "unit" in record:
+def require_column(where: str, unit: Unit, schema: Schema) -> None:
+    """Refuse a unit whose column the schema does not have."""
+    if unit.column and unit.column not in schema.names:
         raise ParameterError(
-            "What is protected stands in [limits], and how many rows of a person count in the schema: leave "
-            f"[unit] out, write day = 'Concentrated(0.01)' in [limits], say (one of {', '.join(UNITS)}, person), and "
-            "rows_per_person = 10 in the schema."
+            f"{where} protects a person, a person for each period (one of {', '.join(UNITS)}, 'every 14 days from "
+            f"2026-01-01') or for each value of a category column, and the schema has no column {unit.column!r}; "
+            f"{nearest(unit.column, (*UNITS, 'person', *schema.names))} A limit on the person holds over all values; "
+            f"where a household or a device is to be protected whole, its column is the schema's person = "
+            f"{unit.column!r}."
         )
-    for name in record.get("limits", {}):
-        if name not in (*UNITS, "person") and "did you mean" not in nearest(name, (*UNITS, "person")):
-            raise ParameterError(
-                f"[limits] protects a person, or a person for each {', '.join(UNITS[:-1])} or {UNITS[-1]}; for each "
-                f"{name} of a person there is no limit. A limit on the person holds over all of them; where a "
-                f"household or a device is to be protected whole, its column is the schema's person = {name!r}."
-            )
+
+
+def read_relation(word: Any) -> Relation:
+    """Read whether what somebody did is left out, or exchanged too."""
+    found = {"add remove": ADD_REMOVE, "replace one": REPLACE_ONE}.get(str(word))
+    if found is None:
+        raise ParameterError(
+            f"relation = {word!r} is none; write 'add remove', what somebody did is left out, or 'replace one', it is "
+            "exchanged for something else too."
+        )
+    return found
 
 
 def wanted(given: Mapping[str, Any], name: str, example: str) -> Any:
@@ -48,8 +56,10 @@ def wanted(given: Mapping[str, Any], name: str, example: str) -> Any:
 
 def read_unit(word: Any, name: str) -> str:
     """Read the name of a period."""
-    if word not in UNITS:
-        raise ParameterError(f"{name} = {word!r} is no period; write one of {', '.join(UNITS)}.")
+    if not is_period(str(word)):
+        raise ParameterError(
+            f"{name} = {word!r} is no period; write one of {', '.join(UNITS)}, or 'every 14 days from 2026-01-01'."
+        )
     return str(word)
 
 

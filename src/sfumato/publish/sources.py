@@ -13,8 +13,9 @@ from typing import Any
 
 from sfumato.errors import ParameterError, Unfinished
 from sfumato.publish.calendar import Slot
+from sfumato.publish.checks import DATE
 from sfumato.publish.empties import no_rows
-from sfumato.publish.file import DATE, NO_FILE, PublicationFile
+from sfumato.publish.file import NO_FILE, PublicationFile
 from sfumato.table.data import Table
 
 Rows = Callable[[date, date], Any]

@@ -11,7 +11,7 @@ from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
 from sfumato.ledger.history import Entry
 from sfumato.publish.begun import begun_of, gone
-from sfumato.publish.calendar import Slot, unit_of
+from sfumato.publish.calendar import DAY, TO, Slot, unit_of
 from sfumato.publish.file import PublicationFile
 from sfumato.publish.total import RunningTable
 
@@ -145,5 +145,7 @@ def last_day(file: PublicationFile, book: Ledger, today: date) -> date:
     names = {entry.id.removeprefix(own) for entry in book.history() if entry.id.startswith(own)}
     years = [int(name[:4]) for name in names if name[:4].isdecimal()]
     until = date(max(years, default=1) + 1, 1, 7)  # the last week of a year may end in the next
+    spans = [name.partition(TO)[2][:10] for name in names if TO in name and name[:4].isdecimal()]
+    until = max([until, *(date.fromisoformat(last) + DAY for last in spans)])
     slots = [slot for unit in file.units() for slot in file.slots(unit, until)]
     return max([today, *(slot.last for slot in slots if slot.name in names)])

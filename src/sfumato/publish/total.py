@@ -8,29 +8,26 @@ source. Keys live from freezing to storing.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from sfumato.ask.packing import pack, unpack
 from sfumato.domain import Dates
-from sfumato.durable import make_directory, write_durably
 from sfumato.errors import LedgerError, Overtaken, ParameterError, Unfinished
 from sfumato.ledger import Ledger
 from sfumato.ledger.stepping import DeadStep, Standing, Stepwise
 from sfumato.mechanism import Event
 from sfumato.noise import Noise, new_key
 from sfumato.noise.laws.base import LARGEST_SCALE
-from sfumato.privacy import ADD_REMOVE, Concentrated, Loss, Pure
+from sfumato.privacy import ADD_REMOVE, REPLACE_ONE, Attributes, Concentrated, Loss, Pure, Relation
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.calendar import Slot
-from sfumato.publish.charges import running_charges, running_claims
+from sfumato.publish.charges import moved, running_charges, running_claims, running_person
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.found import (
     Cell,
@@ -47,6 +44,7 @@ from sfumato.publish.measured import Measured, check_search, measured
 from sfumato.publish.memory import CountingRule, Lists, RememberedSums, RememberedTotals
 from sfumato.publish.running import LARGEST_VARIANCE, Claim, RunningTotals, least_noise
 from sfumato.publish.segments import Horizon
+from sfumato.publish.shelves import Folder, Shelf
 from sfumato.publish.tree import PureTotals, least_scale
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis, Gauge
@@ -95,6 +93,13 @@ class RunningTable:
     number: int = 0
     search: Callable[[Slot], Sequence[Cell]] | None = field(default=None, compare=False)
     """What says which groups were found in a period, where they are not listed."""
+    relation: Relation = ADD_REMOVE
+    analyst: str | None = field(default=None, compare=False)
+
+    @property
+    def shelf(self) -> Shelf:
+        """Where its readings and its releases are kept."""
+        return Folder(self.file.private)
 
     @property
     def id(self) -> str:
@@ -139,12 +144,16 @@ class RunningTable:
     @cached_property
     def _planned(self) -> tuple[Gauge, RunningTotals | PureTotals, int]:
         for scale in SCALES:
-            gauge = Basis(self.file.schema, None, ADD_REMOVE, scale=scale).gauge(self.measured.measure)
-            moves = self.measured.moves(gauge)
-            often = 1 if self.spec.rule is None else min(self.spec.rule.most, self._longest)
-            if self._drawable(moves.times(often)) or scale == SCALES[-1]:
+            gauge = Basis(self.file.schema, None, self.relation, scale=scale).gauge(self.measured.measure)
+            moves = self.measured.moves(replace(gauge, basis=replace(gauge.basis, relation=ADD_REMOVE)))
+            often = 1 if "person" not in self.spec.spend else self._longest
+            often = often if self.spec.rule is None else min(self.spec.rule.most, self._longest)
+            if self._drawable(moves.times(often * self._sides)) or scale == SCALES[-1]:
                 break
         moves, grid = (moves, 1) if self.measured.rows else self._coarse(moves)
+        if self.relation is REPLACE_ONE:
+            # Also rows of somebody who was not there in this period come in place of others: nobody is sure to be.
+            moves = self.measured.exchanged(moves, at_other_times=self.spec.rule is not None)
         made = self._mechanism(gauge, moves)
         gauge.require(made)
         return gauge, made, grid
@@ -154,17 +163,23 @@ class RunningTable:
         """How many periods any horizon has at most: all of them are read in the same unit, since they are added up."""
         return len(self.periods) if self.file.horizon is None else MOST_PERIODS
 
+    @property
+    def _sides(self) -> int:
+        """How many people a neighbour is about: somebody in place of another moves a total up to twice as far."""
+        return 2 if self.relation is REPLACE_ONE else 1
+
     def _coarse(self, moves: Sensitivity) -> tuple[Sensitivity, int]:
         """Return how far sums move on the finest grid on which their noise can be drawn, also for whole horizons."""
         grid, wide = 1, self._longest if list(self.spec.spend) != [self.file.period] else 1
         found = moves
-        while not self._drawable(found.times(wide)) and found.largest > 1:
+        while not self._drawable(found.times(wide * self._sides)) and found.largest > 1:
             grid *= 2
             found = moves.coarser(grid)
         return found, grid
 
     def _drawable(self, moves: Sensitivity) -> bool:
         """Tell whether noise for so far a move can surely be drawn, however many periods there are."""
+        moves = moved(self.file.promised, moves, self.file.promised.person)
         least = min(self._spends.values())
         if self.spec.pure:
             # Longer units than the period count as often as they have periods.
@@ -175,25 +190,25 @@ class RunningTable:
     def _mechanism(self, gauge: Gauge, moves: Sensitivity) -> RunningTotals | PureTotals:
         if self.spec.rule is not None:
             return self._remembered(gauge, moves, self.spec.rule)
-        claims, reads = running_claims(self._spends, self.periods, moves), gauge.charged
+        claims = running_claims(self.file.promised, self._spends, self.periods, moves)
+        known: Any = {"relation": self.relation, "reads": gauge.charged, "moves": moves}
         if self.spec.pure:
             tree, scale = least_scale(len(self.periods), claims, self.spec.target)
-            return PureTotals(relation=ADD_REMOVE, reads=reads, tree=tree, scale=scale, moves=moves)
+            return PureTotals(tree=tree, scale=scale, **known)
         factor, variance = least_noise(len(self.periods), claims, self.spec.target)
-        return RunningTotals(relation=ADD_REMOVE, reads=reads, factor=factor, variance=variance, moves=moves)
+        return RunningTotals(factor=factor, variance=variance, **known)
 
     def _remembered(self, gauge: Gauge, moves: Sensitivity, rule: CountingRule) -> RunningTotals | PureTotals:
         """Return the mechanism where a person counts in so many periods only, for what a whole person may cost."""
-        periods, reads = len(self.periods), gauge.charged
-        pattern = rule.pattern(periods)
-        claim = Claim(pattern, moves, self._spends["person"])
+        periods, pattern = len(self.periods), rule.pattern(len(self.periods))
+        # Of two worlds with other lists both patterns may differ, so an exchange moves twice as far.
+        claim = Claim(pattern, moved(self.file.promised, moves, self.file.promised.person), self._spends["person"])
+        known: Any = {"relation": self.relation, "reads": gauge.charged, "moves": moves, "rule": rule}
         if self.spec.pure:
             tree, scale = least_scale(periods, [claim], self.spec.target)
-            return RememberedSums(relation=ADD_REMOVE, reads=reads, tree=tree, scale=scale, moves=moves, rule=rule)
+            return RememberedSums(tree=tree, scale=scale, **known)
         factor, variance = least_noise(periods, [claim], self.spec.target, sum(pattern) > 1, rule.gap)
-        return RememberedTotals(
-            relation=ADD_REMOVE, reads=reads, factor=factor, variance=variance, moves=moves, rule=rule
-        )
+        return RememberedTotals(factor=factor, variance=variance, **known)
 
     @property
     def _spends(self) -> dict[str, Fraction]:
@@ -203,6 +218,11 @@ class RunningTable:
             unit: bound.epsilon if isinstance(bound, Pure) else cast(Concentrated, bound).rho for unit, bound in bounds
         }
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What decides it, its meaning and its loss."""
+        return self.file.total(self.spec)
+
     def event(self) -> Event:
         """Return the public record of the conversation."""
         inner = self.totals.event()
@@ -211,7 +231,7 @@ class RunningTable:
             "publication": self.file.name,
             "table": self.spec.name,
             "question": self.spec.phrase,
-            "total": self.file.total(self.spec),
+            "total": self.told,
             "first": self.periods[0].name,
             "last": self.periods[-1].name,
         }
@@ -252,25 +272,29 @@ class RunningTable:
             released = json.loads(book.load_state(self.id).state)["released"]
         except LedgerError:  # it has no state yet
             return False
-        content = self._kept("released", released[0])
+        content = self.shelf.kept("released", released[0])
         return content is not None and isinstance(unpack(content, schema), (list, tuple)) == self.measured.found
 
     def loss(self) -> Loss:
         """Return what somebody who is there in every period is charged for the whole of it."""
-        if self.spec.rule is not None:
-            return Loss.flat(self.totals.loss().person, self.totals.reads, ADD_REMOVE)
-        return Loss.flat(self.totals.cost([1] * len(self.periods)), self.totals.reads, ADD_REMOVE)
+        person = running_person(self.file.promised, self.periods, self.totals)
+        return Loss.flat(person, self.reads, self.relation if self.file.relation is ADD_REMOVE else self.file.relation)
+
+    @property
+    def reads(self) -> Attributes:
+        """The attributes that are charged."""
+        return self.totals.reads
 
     def open(self, book: Ledger) -> Stepwise:
         """Reserve the whole of it, or find it begun."""
-        units, entry, event = [unit for unit, _ in book.budget.units], book.entry(self.id), self.event()
+        entry, event = book.entry(self.id), self.event()
         if entry is not None:
             if not self.same(book, entry.event):
                 raise LedgerError(ANOTHER.format(name=self.spec.name))
             said = entry.event
             event = Event(said["name"], said["spec"], said["parameters"], said["version"])
-        # The ledger compares loss and charges with those that were reserved.
-        return book.open(self.id, event, self.loss(), slots=running_charges(units, self.periods, self.totals))
+        slots = running_charges(self.file.promised, self.periods, self.totals)
+        return book.open(self.id, event, self.loss(), analyst=self.analyst, slots=slots)  # which compares both
 
     def done(self, book: Ledger) -> list[str]:
         """Return the periods that were released; none if it was not begun."""
@@ -334,8 +358,8 @@ class RunningTable:
             self._end(steps)
         state = {
             "periods": [*done, slot.name],
-            "read": [*read, self._keep("read", frozen.content)],
-            "released": [*released, self._keep("released", drawn)],
+            "read": [*read, self.shelf.keep("read", frozen.content)],
+            "released": [*released, self.shelf.keep("released", drawn)],
         }
         steps.save(standing.step, json.dumps(state).encode())
         # Only now, and what a kill left unsealed too: nobody else is about to seal, runners here wait for each other.
@@ -364,7 +388,7 @@ class RunningTable:
         """Return the horizons that ended before this one, where groups that are found have a past in them."""
         if not self.measured.found:
             return []
-        return [RunningTable(self.file, self.spec, number).kept(book) for number in range(self.number)]
+        return [replace(self, number=number).kept(book) for number in range(self.number)]
 
     def kept(self, book: Ledger) -> Kept:
         """Return what names the readings and the releases of its steps so far."""
@@ -383,7 +407,7 @@ class RunningTable:
         return [drawn_of(self._released(one), self.file.schema, keys) for one in released]
 
     def _released(self, digest: str) -> bytes:
-        content = self._kept("released", digest)
+        content = self.shelf.kept("released", digest)
         if content is None:
             raise LedgerError(f"A released step of {self.spec.name!r} is not where it was kept: {digest[:12]}….")
         return content
@@ -408,7 +432,7 @@ class RunningTable:
         """Return who counted so far, from what was frozen and from nothing else; without it the total has ended."""
         if self.spec.rule is None:
             return None
-        kept = [self._kept("read", digest) for digest in read]
+        kept = [self.shelf.kept("read", digest) for digest in read]
         if any(content is None for content in kept):
             self._end(steps)
         found = [unpack(content[SALT:], self.file.schema) for content in kept if content is not None]
@@ -434,31 +458,11 @@ class RunningTable:
 
     def _totals_of(self, digest: str) -> NDArray[np.int64]:
         """Return what an earlier step read; without it nothing can be drawn any more."""
-        content = self._kept("read", digest)
+        content = self.shelf.kept("read", digest)
         if content is None:
             raise LookupError(digest)
         found: NDArray[np.int64] = unpack(content[SALT:], self.file.schema)[0]
         return found
-
-    def _place(self, kind: str) -> Path:
-        return self.file.private / kind
-
-    def _keep(self, kind: str, content: bytes) -> str:
-        """Keep a file under its digest; the same content again is the same file."""
-        digest = hashlib.sha256(content).hexdigest()
-        place = self._place(kind)
-        if not place.is_dir():
-            make_directory(place)
-            self.file.private.chmod(0o700)
-        write_durably(place / digest, [content])
-        return digest
-
-    def _kept(self, kind: str, digest: str) -> bytes | None:
-        try:
-            content = (self._place(kind) / digest).read_bytes()
-        except OSError:
-            return None
-        return content if hashlib.sha256(content).hexdigest() == digest else None
 
     def segment(self, book: Ledger) -> tuple[list[str], Horizon]:
         """Return what was released so far of listed groups, and for which periods."""

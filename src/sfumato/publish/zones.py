@@ -14,7 +14,7 @@ from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
 from sfumato.ledger.slots import SlotCharge
 from sfumato.mechanism import Event
-from sfumato.privacy import ADD_REMOVE, Cost, Loss
+from sfumato.privacy import Cost, Loss
 from sfumato.publish.calendar import DAY, Slot
 
 DISAGREE = (
@@ -72,7 +72,7 @@ def _year(book: Ledger, publication: str, zone: ZoneInfo, year: int) -> Mapping[
         starts = {day.isoformat(): midnight(zone, day) for day in days if day.year == year}
         event = Event("Calendar", "PB-UNIT", {"zone": zone.key, "year": year, "starts": starts})
         # Nothing is read and nothing is charged: it is a public fact that the chain keeps.
-        nothing = Loss.flat(Cost.zero(), relation=ADD_REMOVE)
+        nothing = Loss.flat(Cost.zero(), relation=book.relation)
         slots = [SlotCharge(unit, (), (nothing,)) for unit, _ in book.budget.units]
         book.reserve(request, event, nothing, slots=slots)
         entry = book.entry(request)

@@ -19,6 +19,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number
 from sfumato.exact.written import LONGEST, amount
 from sfumato.ledger import Ledger
+from sfumato.ledger.units import Unit
 from sfumato.ledger.verify import Verification
 from sfumato.ledger.wording import METER
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Relation, Truncated
@@ -96,7 +97,7 @@ class Evidence:
     def unit(self) -> str:
         """What is hidden: a person, or each period of one where nothing is promised for a lifetime."""
         return (
-            f"each {self.units[0][0]} of a person"
+            f"each {Unit.read(self.units[0][0]).said} of a person"
             if self.report.person.guaranteed is None and self.units
             else "a person"
         )
@@ -134,7 +135,7 @@ class Evidence:
         return {
             "deployment": {name: self.about.get(name) for name in ABOUT},
             "guarantee": {
-                "unit": "person" if self.unit == "a person" else f"person-{self.units[0][0]}",
+                "unit": "person" if self.unit == "a person" else f"person-{Unit.read(self.units[0][0]).said}",
                 **({"units": list(self.report.units)} if self.units else {}),
                 "relation": self.relation.value,
                 "kind": self.kind,

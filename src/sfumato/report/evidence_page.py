@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.report.evidence import ABOUT, COMPOSITION
 from sfumato.report.page import STYLE, changed, paragraph, scrolled, whole_page
 from sfumato.report.releases import releases_table
-from sfumato.report.review import NEIGHBOURS
+from sfumato.report.review import neighbours_said
 from sfumato.report.text import end_of_chain, guarantee_table, headline, used_so_far
 from sfumato.show import table
 
@@ -34,7 +34,7 @@ def evidence_page(evidence: Evidence) -> str:
         "<h2>The deployment</h2>",
         scrolled(table("Said by the people responsible", ["what", "answer", "is"], told).html()),
         "<h2>The guarantee</h2>",
-        paragraph(f"{evidence.kind}. The unit is {evidence.unit}; {NEIGHBOURS[evidence.relation]}."),
+        paragraph(f"{evidence.kind}. The unit is {evidence.unit}; {neighbours_said(evidence)}."),
         paragraph(report.person.guarantee_text),
         scrolled(guarantee_table(report).html()),
         "<h2>Accounting</h2>",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sfumato.ledger.units import Unit
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.report.text import headline, used_so_far
 
@@ -115,12 +116,23 @@ def _said(about: Mapping[str, Any], name: str) -> str | None:
     return None if about.get(name) is None else str(about[name])
 
 
+def neighbours_said(evidence: Evidence) -> str:
+    """Say what neighbouring tables are; where periods are exchanged no number of people or rows is public."""
+    if not evidence.units or evidence.relation is ADD_REMOVE:
+        return NEIGHBOURS[evidence.relation]
+    one = Unit.read(evidence.units[0][0]).said
+    return (
+        f"tables are neighbours if what one person did in one {one} is left out or exchanged for anything else; no "
+        "number of people or rows is public"
+    )
+
+
 def _from_ledger(evidence: Evidence) -> list[Reviewed]:
-    report, relation = evidence.report, evidence.relation
+    report = evidence.report
     person = report.person
     promised = () if person.guaranteed is None else (f"{person.guaranteed!s}.", headline(person))
     whole = "A whole person with all rows" if promised else "Each period of each person on its own, with all its rows"
-    moves = NEIGHBOURS[relation]
+    moves = neighbours_said(evidence)
     families = "; ".join(f"{row.subject}: {row.guaranteed!s}" for row in report.families if row.guaranteed is not None)
     listed = ", ".join(mechanism["name"] for mechanism in evidence.mechanisms) or "none yet"
     told = [

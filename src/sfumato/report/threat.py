@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.durable import require_new
+from sfumato.durable import require_new, write_by_ending
 from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Number, between_zero_and_one, positive_integer, to_text
 from sfumato.ledger import Entry, Ledger
@@ -147,19 +147,13 @@ class ThreatReport:
 
         It goes over a file only with `overwrite`.
         """
-        target = Path(path)
-        written: dict[str, Callable[[], str]] = {
+        target = require_new(path, overwrite=overwrite, in_folder=True)
+        kinds = {
             ".html": self.html,
             ".json": lambda: json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n",
             ".txt": lambda: self.text(100) + "\n",
         }
-        make = written.get(target.suffix.lower())
-        if make is None:
-            raise ParameterError(f"A report is written as .html, .json or .txt, and {target.name!r} ends in none.")
-        require_new(target, overwrite=overwrite, in_folder=True)
-        content = make()
-        target.write_text(content, encoding="utf-8")
-        return target
+        return write_by_ending(target, "A report", kinds)
 
 
 def _size(row: ReportLine) -> tuple[bool, Extended | int, Extended | int]:
@@ -212,7 +206,7 @@ def threats(
         releases=tuple(ledger.history()),
         delta=account.delta,
         answers=given,
-        units=units_said(ledger.budget),
+        units=units_said(ledger.budget, ledger.relation),
         periods=ledger.periods(),
         verification=ledger.verify(),
     )

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sfumato.publish import Publication, Verified
+from sfumato.publish.calendar import latest_of
 from sfumato.serve.house import Published
 from sfumato.show.views import readable
 
@@ -98,7 +99,7 @@ class ShownPublication:
         names = dict.fromkeys(PurePosixPath(path).name for path in listed)
         tables = [spec.name for spec in self.publication.file.tables]
         about = [PACKAGE, "registry.yaml", PAGE, *(f"{name}.csv-metadata.json" for name in tables)]
-        latest = [f"latest/{name}" for name in (*names, *(f"{unit}.json" for unit in self.publication.file.units()))]
+        latest = [*(f"latest/{name}" for name in names), *map(latest_of, self.publication.file.units())]
         return [path for path in (*listed, *latest, *about) if (self.home / path).is_file()]
 
     def file(self, path: str) -> tuple[bytes, str] | None:

@@ -44,6 +44,7 @@ from sfumato.table.schema import Schema
 from sfumato.words import understood
 
 if TYPE_CHECKING:
+    from sfumato.learn.facts import LearningFacts
     from sfumato.learn.question import Learn
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -212,8 +213,8 @@ class Remote(Shorthands):
             return self.explain(statement, spend)
         return read_answers(read, self._answers(self._asked({"sql": statement}, spend, request)))
 
-    def _charged(self, question: Learn) -> frozenset[str]:
-        return frozenset()  # what a fit read is not told over the line
+    def _facts(self, question: Learn) -> LearningFacts:
+        return question.facts(self.schema)  # what a fit read is not told over the line
 
     def _me(self, analyst: str | None) -> None:
         if analyst is not None:

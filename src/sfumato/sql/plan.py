@@ -197,7 +197,8 @@ def _check_source(source: tree.Source, scope: Scope, flat: Flat) -> None:
     conditions = [_alike(part, scope) for join in source.joins for part in conjuncts(join.on)]
     written = [[seat.name for seat in scope.seats], left, conditions]
     sides = [flat.anchor, *(join.side for join in flat.joins)]
-    followed = [_followed(join, scope) for join in flat.joins] + [_alike(part, scope) for part in scope.extra]
+    followed = [part for join in flat.joins for part in _followed(join, scope)]
+    followed += [_alike(part, scope) for part in scope.extra]
     planned = [[side.name for side in sides], (join.side.name for join in flat.joins if join.left), followed]
     for plan, text in zip(planned, written, strict=True):
         _check_canonical(", ".join(sorted(plan)), ", ".join(sorted(text)))
@@ -214,13 +215,13 @@ def _alike(node: tree.Expression, scope: Scope) -> str:
     return canonical(node, scope_names(scope))
 
 
-def _followed(join: Joined, scope: Scope) -> str:
-    """Return what a join follows in the plan."""
+def _followed(join: Joined, scope: Scope) -> list[str]:
+    """Return what a join follows in the plan: the person, a link, or to events both."""
+    person = ["the person"] if join.link is None or join.side.kind == "event" else []
     if join.link is None:
-        return "the person"
-    key = scope.database.tables[join.side.table].key  # type: ignore[union-attr]
-    ends = [(join.link[0], join.link[1]), (join.side.name, key)]
-    return " = ".join(sorted(f"{printed_name(side)}.{printed_name(name)}" for side, name in ends))
+        return person
+    ends = [join.link, (join.side.name, str(scope.database.key_of(join.side.table)))]
+    return [*person, " = ".join(sorted(f"{printed_name(side)}.{printed_name(name)}" for side, name in ends))]
 
 
 def conditions_of(node: tree.Expression | None, scope: Scope) -> list[tree.Expression]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sfumato.errors import ParameterError
@@ -51,8 +51,8 @@ class _Seat:
     table: str
     kind: str
     name: str
-    left: bool = False
     reads: frozenset[str] = frozenset()
+    """What is read by being led here: the links on the way."""
     absent: bool = False
     placed: bool = False
 
@@ -96,7 +96,8 @@ class Scope:
             return [*self.database.known[seat.table].schema.names, *self.database.links_of(seat.table)]
         schema = self.database.private[seat.table]
         person = [] if schema.person is None else [schema.person]
-        return [*schema.names, *person, *self.database.links_of(seat.table)]
+        key = self.database.key_of(seat.table)
+        return [*schema.names, *person, *self.database.links_of(seat.table), *([] if key is None else [key])]
 
     def found(self, column: tree.Column) -> tuple[_Seat, str]:
         """Return the table and the name of a column."""
@@ -158,18 +159,33 @@ class Scope:
                 f"{text} says who somebody is; count it by COUNT(DISTINCT {name}), or group by it inside WITH."
             )
         if name in self.database.links_of(seat.table) and seat.kind != "person":
-            to = self.database.links_of(seat.table)[name]
-            raise ParameterError(f"{text} is a link; join {to} and use its columns.")
+            raise ParameterError(f"{text} is a link; {self._joining(seat, name)}")
         if seat.kind == "person":
             item = self.pers[seat.table].table.items[name]
             reads = item.reads | self.pers[seat.table].presence
             return computed(seat.name, name, item, text, absent=seat.absent, reads=reads)
         if seat.kind == "public":
             return leaf(Place(seat.name, self.database.known[seat.table].schema, seat.reads, seat.absent), name, text)
+        if name == self.database.key_of(seat.table):
+            raise ParameterError(f"{text} is what links lead to and no attribute; it is joined on, and nothing else.")
         schema = self.database.private[seat.table]
         base = schema.base(name)
         private = frozenset({self.database.attribute(seat.table, base)}) if base in schema.attributes else frozenset()
-        return leaf(Place(seat.name, schema, private, seat.absent), name, text)
+        return leaf(Place(seat.name, schema, private | seat.reads, seat.absent), name, text)
+
+    def _joining(self, seat: _Seat, link: str) -> str:
+        """Return what to write for a link: a column of the table that it leads to, and the join of it."""
+        to = self.database.links_of(seat.table)[link]
+        key, name = printed_name(str(self.database.key_of(to))), printed_name(to)
+        is_events = to in self.database.private
+        if any(other.kind != "person" and other.table == to for other in self.seats):
+            return f"write a column of {to}, which is joined already{'' if is_events else f', such as its {key}'}."
+        on = [f"{seat.name}.{printed_name(link)} = {name}.{key}"]
+        if is_events:
+            people = [str(self.database.private[table].person) for table in (seat.table, to)]
+            on.insert(0, f"{seat.name}.{printed_name(people[0])} = {name}.{printed_name(people[1])}")
+        such = "" if is_events else f", such as {name}.{key}"
+        return f"write JOIN {name} ON {' AND '.join(on)}, and then a column of {to}{such}."
 
 
 def bare(node: tree.Expression) -> tree.Expression:
@@ -204,9 +220,9 @@ def open_scope(source: tree.Source, database: Database, pers: Mapping[str, Per])
         raise ParameterError(f"A statement reads at most {MOST_TABLES} tables; write fewer.")
     scope.seats = [_seat(table, database, pers) for table in written]
     _check_seats(scope)
-    anchor = _anchor(scope)
-    anchor.placed = True
     links = [_link(scope, join, place + 1) for place, join in enumerate(source.joins)]
+    anchor = _anchor(scope, links)
+    anchor.placed = True
     joins, text = _placed(scope, anchor, links)
     side = Side(anchor.name, anchor.table, anchor.kind, *_rows_of(anchor, pers))
     people = anchor.kind == "people"
@@ -246,8 +262,6 @@ def _check_seats(scope: Scope) -> None:
             seat.name = given(seat.written.alias or seat.written.name, keep_case=True)
     if len({seat.name.casefold() for seat in scope.seats}) != len(scope.seats):
         raise ParameterError("A table has the name of another one here; write AS and another name for it.")
-    if sum(seat.kind == "event" for seat in scope.seats) > 1:
-        raise ParameterError(_TWICE.format(people=scope.database.people_table or "one of them"))
 
 
 _TWICE = (
@@ -256,53 +270,82 @@ _TWICE = (
 )
 
 
-def _anchor(scope: Scope) -> _Seat:
+def _anchor(scope: Scope, links: Sequence[_Condition]) -> _Seat:
+    """Return the table whose rows are counted: of events the one that no other leads to, and there is one of these."""
+    led = [link.ends[1] for link in links if link.link is not None]
+    if sum(seat.kind == "event" and seat not in led for seat in scope.seats) > 1:
+        raise ParameterError(_TWICE.format(people=scope.database.people_table or "one of them"))
     for kind in ("event", "people", "person"):
         for seat in scope.seats:
-            if seat.kind == kind:
+            if seat.kind == kind and seat not in led:
                 return seat
     raise ParameterError(f"{scope.seats[0].table} is public; query it directly.")
 
 
 @dataclass(frozen=True, eq=False)
 class _Condition:
-    """What joins two tables: by the person, or from a child's link to the key of a public one."""
+    """What joins two tables: by the person, or from a child's link to the key of a parent."""
 
     left: bool
     new: _Seat
     ends: tuple[_Seat, _Seat]
     link: str | None
+    by: _Seat | None = None
+    """Of events that lead to events, the table whose person was written as that of the new one."""
 
 
 def _link(scope: Scope, join: tree.Join, place: int) -> _Condition:
     new, before = scope.seats[place], scope.seats[:place]
     on = bare(join.on)
     parts = list(on.parts) if isinstance(on, tree.Chain) and set(on.signs) == {"AND"} else [on]
-    found = None
-    for part in parts:
-        condition = None if found is not None else _condition(scope, part, new, before, join.left)
-        if condition is None:
-            scope.extra.append(part)
-        else:
-            found = condition
-    if found is None:
+    known = [(part, condition) for part in parts if (condition := _condition(scope, part, new, before, join.left))]
+    found = _both(known) or known[:1]
+    if not found:
         raise ParameterError(_not_linked(scope, new, join))
-    if join.left and len(parts) > 1:
+    others = [part for part in parts if all(part is not one for one, _ in found)]
+    scope.extra += others
+    if join.left and others:
         raise ParameterError(
             "The ON of a LEFT JOIN is the link alone; write the other conditions in WHERE, or inside the WITH."
         )
-    return found
+    condition, *persons = (one for _, one in found)
+    if not persons and {seat.kind for seat in condition.ends} == {"event"}:
+        raise ParameterError(_half(scope, condition))
+    return replace(condition, by=persons[0].ends[0]) if persons else condition
+
+
+_Known = tuple[tree.Expression, _Condition]
+
+
+def _both(known: Sequence[_Known]) -> Sequence[_Known]:
+    """Return the link of events to events and the person beside it, without which it would lead to other people's."""
+    links = [one for one in known if one[1].link is not None and one[1].ends[1].kind == "event"]
+    persons = [one for one in known if one[1].link is None]
+    return [links[0], persons[0]] if links and persons else []
+
+
+def _half(scope: Scope, condition: _Condition) -> str:
+    """Say what is missing where two tables of events are joined by the person alone, or by a link alone."""
+    for child, parent in (condition.ends, condition.ends[::-1]):
+        for link, to in scope.database.links_of(child.table).items():
+            if to == parent.table:
+                ends = [(_person(scope, child), _person(scope, parent)), (link, scope.database.key_of(to))]
+                shown = " AND ".join(f"{child.name}.{one} = {parent.name}.{two}" for one, two in ends)
+                return f"A row of {child.name} leads to one of the same person in {parent.name}; write ON {shown}."
+    return _TWICE.format(people=scope.database.people_table or "one of them")
 
 
 def _not_linked(scope: Scope, new: _Seat, join: tree.Join) -> str:
     for other in scope.seats:
+        if other is not new and other.kind == new.kind == "event":
+            return _half(scope, _Condition(False, new, (other, new), None))
         if other is not new and "public" not in (other.kind, new.kind):
             ends = [f"{seat.name}.{_person(scope, seat)}" for seat in (other, new)]
             return (
                 f"{other.name} and {new.name} are linked by {ends[0]} = {ends[1]}; {printed(join.on)} links different "
                 "people."
             )
-    links = [f"{link.column} = {link.to}.{scope.database.tables[link.to].key}" for link in scope.database.links]  # type: ignore[union-attr]
+    links = [f"{link.column} = {link.to}.{scope.database.key_of(link.to)}" for link in scope.database.links]
     return f"{printed(join.on)} is no declared link; the links are {', '.join(links) or 'none'}."
 
 
@@ -325,7 +368,7 @@ def _condition(scope: Scope, part: tree.Expression, new: _Seat, before: list[_Se
         return _Condition(left, new, (one, two), None)
     for child, link, parent, key in ((one, first, two, second), (two, second, one, first)):
         to = scope.database.links_of(child.table).get(link) if child.kind != "person" else None
-        if to is not None and parent.kind == "public" and parent.table == to and key == scope.database.tables[to].key:  # type: ignore[union-attr]
+        if to is not None and parent.kind != "person" and parent.table == to and key == scope.database.key_of(to):
             return _Condition(left, new, (child, parent), link)
     return None
 
@@ -351,8 +394,11 @@ def _placed(scope: Scope, anchor: _Seat, links: list[_Condition]) -> tuple[tuple
         if ready.left and found is not ready.new:
             ready = _turned(scope, ready, found)
         joins.append(_join(scope, ready, found))
-        text += _join_text(scope, ready, found)
+        text += _join_text(scope, ready, found, anchor)
         found.placed = True
+    for link in links:
+        if link.by is not None and link.by not in link.ends:
+            scope.require_there(link.by)
     return tuple(joins), text
 
 
@@ -361,7 +407,7 @@ def _turned(scope: Scope, link: _Condition, found: _Seat) -> _Condition:
     new = link.new
     if new.kind == "people" and found.kind == "person":
         return replace(link, left=False)  # everybody of the left side is among the people
-    if found.kind == "public":
+    if found.kind in ("public", "event"):
         raise ParameterError(
             f"{new.name} LEFT JOIN {found.name} keeps the rows of {new.name}; write it that way round, or JOIN."
         )
@@ -390,24 +436,28 @@ def _join(scope: Scope, link: _Condition, found: _Seat) -> Joined:
         side = Side(found.name, found.table, found.kind, *_rows_of(found, scope.pers))
         return Joined(side, link.left and not people, None, presence, drops=not people)
     child = link.ends[0]
-    if child.kind == "public":
-        found.reads = child.reads
-        found.absent = found.absent or (child.absent and link.left)
-    else:
-        found.reads = frozenset({scope.database.attribute(child.table, link.link)})
-    return Joined(Side(found.name, found.table, "public"), link.left, (child.name, link.link), found.reads)
+    found.reads = child.reads
+    if child.kind != "public":
+        found.reads |= {scope.database.attribute(child.table, link.link)}
+    return Joined(Side(found.name, found.table, found.kind), link.left, (child.name, link.link), found.reads)
 
 
-def _join_text(scope: Scope, link: _Condition, found: _Seat) -> str:
+def _join_text(scope: Scope, link: _Condition, found: _Seat, anchor: _Seat) -> str:
     other = link.ends[0] if found is link.ends[1] else link.ends[1]
-    if link.link is None:
-        names = (_person(scope, other), _person(scope, found))
-    else:
-        names = (link.link, scope.database.tables[found.table].key)  # type: ignore[union-attr]
+    equal: list[tuple[_Seat, str, str | None]] = []
+    if link.link is None or link.by is not None:
+        # Whose rows they are is told by the anchor, which is always there.
+        whose = other if link.link is None else anchor
+        equal.append((whose, _person(scope, whose), _person(scope, found)))
+    if link.link is not None:
+        equal.append((other, link.link, scope.database.key_of(found.table)))
     word = " LEFT JOIN" if link.left else " JOIN"
     alias = "" if found.name == found.table else f" AS {printed_name(found.name)}"
-    ends = (f"{printed_name(seat.name)}.{printed_name(name)}" for seat, name in zip((other, found), names, strict=True))
-    return f"{word} {printed_name(found.table)}{alias} ON {' = '.join(ends)}"
+    on = (
+        f"{printed_name(seat.name)}.{printed_name(one)} = {printed_name(found.name)}.{printed_name(str(two))}"
+        for seat, one, two in equal
+    )
+    return f"{word} {printed_name(found.table)}{alias} ON {' AND '.join(on)}"
 
 
 def with_condition(flat: Flat, where: Expression | None) -> Flat:

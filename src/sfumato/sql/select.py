@@ -29,7 +29,7 @@ from sfumato.table.database import Database, database_of
 from sfumato.table.expression import Expression
 from sfumato.table.flat import FlatSchema
 from sfumato.table.gauge import Basis
-from sfumato.table.notes import clamped, unlisted, weighed_rows
+from sfumato.table.notes import clamped, filled, unlisted, weighed_rows
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.totals.aggregates import Count, doubts_of_means, unknown_cells
@@ -305,12 +305,29 @@ def rules_of(plan: StatementPlan, totals: Sequence[Total], database: Database) -
         if not rows.everybody:
             limit = f"at most {rows.rows_per_person} (rows_per_person of {rows.anchor.table})"
             found.append(f"In {per.name} a person's COUNT(*) is {limit}.")
+    found += _repeated_keys(plan, database)
     found += dict.fromkeys(_left_out(of, database) for total in totals if (of := total.of) is not None and of.nullable)
     found += [_own_group(key, database) for key in plan.keys if key.nullable]
-    for name in sorted(plan.reads):
-        domain = database.domain(name)
-        found += [*clamped(name, domain), *unlisted(name, domain)]
+    domains = {name: database.domain(name) for name in sorted(plan.reads)}
+    for said in (clamped, filled, unlisted):
+        found += [note for name, domain in domains.items() for note in said(name, domain)]
     return tuple(found)
+
+
+def _repeated_keys(plan: StatementPlan, database: Database) -> list[str]:
+    """Say what becomes of events of a person that have one key, where events lead to it."""
+    flats = [plan.flat, *(per.table.flat for per in plan.pers)]
+    events = {
+        side.table
+        for flat in flats
+        for side in (flat.anchor, *(join.side for join in flat.joins))
+        if side.kind == "event"
+    }
+    keys = {name: key for name in sorted(events) if (key := database.key_of(name)) is not None}
+    return [
+        f"Rows of a person in {name} with the same {key} are one row in which every cell is missing."
+        for name, key in keys.items()
+    ]
 
 
 def _left_out(value: Expression, database: Database) -> str:
@@ -318,6 +335,8 @@ def _left_out(value: Expression, database: Database) -> str:
     name = _column_of(value, database)
     if name is None:
         return f"Where {value.text} is missing, it is left out."
+    if not database.domain(name).may_be_missing:
+        return f"Where no row gives {name!r}, it is left out."
     return f"Cells of {name!r} that are missing or cannot be read are left out."
 
 
@@ -326,6 +345,8 @@ def _own_group(key: Expression, database: Database) -> str:
     name = _column_of(key, database)
     if name is None:
         return f"Where {key.text} is missing, that is a group of its own."
+    if not database.domain(name).may_be_missing:
+        return f"Where no row gives {name!r}, that is a group of its own."
     return f"Missing cells of {name!r} are a value of their own."
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -16,10 +15,10 @@ from typing import Any
 from sfumato.domain import SKIP
 from sfumato.domain.figures import Figures
 from sfumato.domain.numbers import plain_number
-from sfumato.domain.written import ISO, Written, compiled, read_moment
+from sfumato.domain.written import ISO, ISO_ZONED, Written, compiled, read_moment
 from sfumato.table.marks import SURE, ways
 from sfumato.table.names import CODE, CODE_IN_DECIMALS, FILL, is_code, kind_by_name
-from sfumato.table.toml import write_toml
+from sfumato.table.proposed_bins import BINS, bin_step, bins_toml, outward
 from sfumato.words import alike
 
 INSIDE = 0.005
@@ -28,8 +27,6 @@ RARE = 10
 """A category in fewer rows than this is left out: it is about few people."""
 MOST_CATEGORIES = 60
 MOST_PLACES = 4
-BINS = "For a histogram take the marks off these lines, which add bins:"
-BINS_LINES = 4
 SHORTEST_TEXT = 0.5
 """Where listed categories cover a smaller part of the cells than this, the column is text."""
 
@@ -37,6 +34,14 @@ LONG_CODE = 7
 """So many digits, the same in every cell, are a number of a phone, an insurance or a file."""
 
 _ABSENT = {"", "na", "n/a", "nan", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown", "#n/a"}
+_MAY_BE_ABSENT = {
+    *("k.a.", "k.a", "k/a", "keineangabe", "keineangaben", "n.b.", "nichtbekannt", "unbekannt"),
+    *("n.d.", "n.d", "n/d", "nd", "nodata", "notavailable", "noanswer", "noresponse", "notspecified"),
+    *("s/d", "s.d.", "sindato", "sindatos", "ns/nc", "nosabe", "desconocido", "nondisponibile", "sconosciuto"),
+    *("n.c.", "n/c", "nonrenseigné", "nonrenseigne", "nonconnu", "inconnu", "nondisponible"),
+    *("b.d.", "b/d", "brakdanych", "brak", "onbekend", "okänd", "ukendt", "ukjent"),
+}
+"""The same in other languages, without capitals and blanks; they may be a category as well, as ND is a state."""
 MOST_STAND_INS = 3
 """So many words may stand between numbers or days for a cell that nobody filled in, as in "k.A."."""
 SHARE_OF_STAND_INS = 1 / 3
@@ -50,7 +55,11 @@ _CODE = re.compile(r"0\d+")
 _SHORT_YEAR = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2}(\s.*)?")
 _COMPACT = re.compile(r"(19|20)\d{6}")
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y")
-_CLOCKS = ("", " %H:%M", " %H:%M:%S")
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M %p", " %H:%M:%S %p")
+_FORMATS = (*(day + clock for day in _DAYS for clock in _CLOCKS), "%Y-%m-%d %H:%M %p", "%Y-%m-%d %H:%M:%S %p")
+"""The last two of each are clocks of twelve hours; what is written as ISO says is read without a format."""
+_EPOCH = datetime(1970, 1, 1)
+_LAST = datetime.max.replace(microsecond=0) - _EPOCH
 MOST_FORMATS = 3
 """Days in more formats than these are no column of days."""
 _LENGTHS = (8, 16, 24, 40, 64, 100, 200, 500, 1000)
@@ -99,6 +108,10 @@ def _absent(value: Any) -> bool:
     if isinstance(value, str):
         return value.strip().lower() in _ABSENT
     return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _may_be_absent(value: Any) -> bool:
+    return isinstance(value, str) and "".join(value.lower().split()) in _MAY_BE_ABSENT
 
 
 def _either(words: Iterable[str]) -> str:
@@ -263,38 +276,6 @@ def _numbers(name: str, numbers: Sequence[Fraction | float], unread: Sequence[st
     return Candidate({"type": "fixed", "low": low, "high": high, "step": step_text, "missing": SKIP}, tuple(notes))
 
 
-def with_bins_in_python(notes: Sequence[str]) -> list[str]:
-    """Return notes with the lines of a schema file that add bins replaced by the call that does."""
-    if BINS not in notes:
-        return list(notes)
-    start = list(notes).index(BINS)
-    end = start + 1 + BINS_LINES
-    columns = tomllib.loads("\n".join(notes[start + 1 : end]))["columns"]
-    named = ", ".join(f"{name}={record}" if name.isidentifier() else f"**{{{name!r}: {record}}}"
-                      for name, record in columns.items())  # fmt: skip
-    return [*notes[:start], f"For a histogram add bins: draft.fill({named}).", *notes[end:]]
-
-
-def with_bins_later(notes: Sequence[str]) -> list[str]:
-    """Return notes with the lines of a schema file that add bins replaced by a sentence that says so."""
-    if BINS not in notes:
-        return list(notes)
-    start = list(notes).index(BINS)
-    end = start + 1 + BINS_LINES
-    head, *lines = notes[start + 1 : end]
-    said = f"For a histogram add bins to the schema later: {head} with the lines {', '.join(lines)}."
-    return [*notes[:start], said, *notes[end:]]
-
-
-def bins_toml(name: str, step: int) -> list[str]:
-    """Return the lines of a schema that derive bins from a column.
-
-    >>> bins_toml("größe", 10)
-    ['[columns."größe_bins"]', 'type = "bins"', 'of = "größe"', 'step = 10']
-    """
-    return write_toml({"type": "bins", "of": name, "step": step}, ("columns", f"{name}_bins")).splitlines()
-
-
 def _places(ordered: Sequence[float]) -> int:
     """Return with how many decimals nearly all numbers are written, at most four."""
     for places in range(MOST_PLACES):
@@ -303,36 +284,6 @@ def _places(ordered: Sequence[float]) -> int:
         ):
             return places
     return MOST_PLACES
-
-
-def outward(low: float, high: float) -> tuple[int, int]:
-    """Return round whole numbers around a range: from zero where that is near.
-
-    >>> outward(17, 88), outward(90.5, 789.5), outward(-3.2, 4.4), outward(1962, 2018), outward(5, 5)
-    ((0, 90), (0, 800), (-4, 5), (1960, 2020), (0, 6))
-    """
-    span = max(high - low, 1)
-    unit = 10 ** max(0, math.floor(math.log10(span)))
-    least, most = (
-        math.floor(low / unit) * unit,
-        (math.ceil(high / unit) if high > low else math.floor(high / unit) + 1) * unit,
-    )
-    if 0 <= least <= most - least or (low >= 0 and high == low):
-        least = 0
-    return least, max(most, least + 1)
-
-
-def bin_step(low: int, high: int) -> int:
-    """Return a round width for about ten bins of a range.
-
-    >>> bin_step(0, 90), bin_step(0, 120), bin_step(0, 8)
-    (10, 20, 1)
-    """
-    wide = (high - low) / 10
-    if wide <= 1:
-        return 1
-    unit = 10 ** math.floor(math.log10(wide))
-    return int(next(step * unit for step in (1, 2, 5, 10) if step * unit >= wide))
 
 
 # Days and moments
@@ -347,8 +298,9 @@ def _dates(words: Counter[str], cells: int) -> Candidate | None:
     tried = Counter(dict(words.most_common(500)))
     if _reads(tried, ISO) >= SURE:
         return _read_days(words, cells, ISO, None)
-    forms = [day + clock for day in _DAYS for clock in _CLOCKS]
-    scores = {form: _reads(tried, compiled(form, clock=True)) for form in forms}
+    if _reads(tried, ISO_ZONED) >= SURE:
+        return _with_offsets(words, cells)
+    scores = {form: _reads(tried, compiled(form, clock=True)) for form in _FORMATS}
     best = max(scores.values())
     if best < SURE:
         return _in_several_formats(words, tried, cells)
@@ -363,7 +315,7 @@ def _dates(words: Counter[str], cells: int) -> Candidate | None:
 def _in_several_formats(words: Counter[str], tried: Counter[str], cells: int) -> Candidate | None:
     """Return a column of days in the format of most of them, if a few formats read nearly all; None otherwise."""
     forms: dict[str | None, Written] = {None: ISO}
-    forms |= {day + clock: compiled(day + clock, clock=True) for day in _DAYS for clock in _CLOCKS}
+    forms |= {form: compiled(form, clock=True) for form in _FORMATS}
     found: dict[str | None, int] = {}
     left, rest = tried, words
     while left and len(found) < MOST_FORMATS:
@@ -394,7 +346,24 @@ def _unread_by(words: Counter[str], written: Written) -> Counter[str]:
 
 
 def _example(form: str | None) -> str:
-    return "2024-12-31" if form is None else datetime(2024, 12, 31, 18, 30).strftime(form)
+    if form is None:
+        return "2024-12-31"
+    return datetime(2024, 12, 31, 18, 30).strftime(form.replace("%H", "%I") if "%p" in form else form)
+
+
+def _with_offsets(words: Counter[str], cells: int) -> Candidate:
+    """Return a column of moments in UTC: nearly all of its words are in ISO form, with an offset from UTC."""
+    moments = [moment.replace(tzinfo=UTC) for moment in _days(words, ISO_ZONED)]
+    found = _moments(moments, None)
+    days = " ".join(str(found.record[end]).partition("T")[0] for end in ("earliest", "latest")) if found.record else ""
+    bare = words.total() - _unread_by(words, ISO).total()
+    said = [
+        "Offsets are subtracted: moments are counted in UTC, days too.",
+        *([f"{100 * bare / cells:.2g} % of the cells have no offset and would count as UTC."] if bare else []),
+        *_unread(_unread_by(words, ISO_ZONED).total(), cells, "not written as 2024-12-31T18:30:00+01:00"),
+        PARTS_OF_DATES.format(days=days) + " The day is then the written one.",
+    ]
+    return replace(found, notes=(*found.notes, *said))
 
 
 def _read_days(words: Counter[str], cells: int, written: Written, form: str | None) -> Candidate:
@@ -413,10 +382,8 @@ def _days(words: Counter[str], written: Written) -> Iterator[datetime]:
     for word in words:
         moment = read_moment(word, written)
         if moment is not None:
-            days, seconds = moment.days, moment.seconds
-            yield datetime.fromordinal(date(1970, 1, 1).toordinal() + days).replace(
-                hour=seconds // 3600 % 24, minute=seconds // 60 % 60, second=seconds % 60
-            )
+            # An offset may lead to the day before or after, and out of the calendar.
+            yield _EPOCH + min(timedelta(days=moment.days, seconds=moment.seconds), _LAST)
 
 
 LAST_MINUTE = "T23:59:00"
@@ -427,11 +394,15 @@ PARTS_OF_DATES = (
 
 
 def _moments(found: Sequence[Any], form: str | None) -> Candidate:
+    """Return a column of days, or of moments where some have a time of day or are told in UTC."""
     years = sorted(moment.year for moment in found)
     ends = {"earliest": f"{years[0]}-01-01", "latest": f"{years[-1]}-12-31"}
     clock = any(isinstance(moment, datetime) and moment.time().isoformat() != "00:00:00" for moment in found)
     written = {} if form is None else {"format": form}
     notes: tuple[str, ...] = ("The range is that of whole years.",)
+    if any(getattr(moment, "tzinfo", None) is not None for moment in found):
+        ends["latest"] += LAST_MINUTE
+        return Candidate({"type": "time", **ends, "step": "1min", "zone": "UTC", "missing": SKIP}, notes)
     if clock:
         days = " ".join([*ends.values(), *written.values()])
         notes = (*notes, PARTS_OF_DATES.format(days=days))
@@ -473,6 +444,12 @@ def _categories(name: str, words: Counter[Any]) -> Candidate:
         notes.append(
             "Some values differ only in capitals or blanks, and count apart; make them equal before, or ask about them "
             f"together, where {called} IN ({same})."
+        )
+    if unsaid := Counter({word: words[word] for word in kept if _may_be_absent(word)}):
+        notes.append(
+            f"{_either(unsaid)}, {100 * unsaid.total() / words.total():.2g} % of the cells that are not missing, is "
+            "listed as a category; if it means that nobody filled in the cell, take it out of values and make these "
+            "cells empty before."
         )
     if any(len(str(word).split()) > MOST_WORDS for word in kept):
         notes.append(

@@ -38,7 +38,7 @@ class PublicTable(metaclass=Understood):
 
 @dataclass(frozen=True)
 class Link(metaclass=Understood):
-    """A column, as `table.column`, whose cells are keys of a public table."""
+    """A column, as `table.column`, whose cells are keys of a public table, or row keys of the same person's events."""
 
     column: str
     to: str
@@ -58,8 +58,9 @@ class Database(Viewed, metaclass=Understood):
 
     `tables` maps names to a `Schema` for every private table, each of which names its person column, and to a
     `PublicTable` for what everybody knows. `population` is the people table, in which a person has one row; without it
-    the people are all who occur in some private table. Links lead to the keys of public tables. Attributes are called
-    `table.column`. `known` is what opening reads from public tables, and is not written by hand.
+    the people are all who occur in some private table. Links lead to the keys of public tables, and from one table of
+    events to the row key of another. Attributes are called `table.column`. `known` is what opening reads from public
+    tables, and is not written by hand.
 
     >>> from sfumato.domain import integers
     >>> visits = Schema({"cost": integers(0, 9)}, person="id", rows_per_person=3)
@@ -130,13 +131,41 @@ class Database(Viewed, metaclass=Understood):
             if table not in self.tables or not column or "." in column:
                 raise SchemaError(f"A link starts at a column as table.column, and {link.column!r} is none.")
             if not isinstance(self.tables.get(link.to), PublicTable):
-                raise SchemaError(f"Links lead to public tables, and {link.to!r} is none; join people by the person.")
+                self._check_events(table, link.to)
             known = self.tables[table]
-            taken = isinstance(known, Schema) and (column in known.names or column == known.person)
-            if link.column in seen or taken:
-                raise SchemaError(f"{link.column!r} is declared twice; a link is no column of the schema.")
+            if isinstance(known, Schema) and column in known.names:
+                raise SchemaError(
+                    f"{link.column!r} is declared twice, as a column and as a link; leave columns.{column} out: what a "
+                    f"link may hold comes from the key of {link.to!r}."
+                )
+            if isinstance(known, Schema) and column == known.person:
+                raise SchemaError(f"{link.column!r} tells people apart and is declared as a link; leave the link out.")
+            if link.column in seen:
+                raise SchemaError(f"{link.column!r} is declared twice as a link; leave one of them out.")
             seen.add(link.column)
         self._check_cycles()
+
+    def _check_events(self, table: str, to: str) -> None:
+        """Check a link to events: it starts at other events, and leads to a column that is no attribute of anybody."""
+        events = [name for name in self.private if name != self.people_table]
+        if to not in events:
+            raise SchemaError(
+                f"Links lead to public tables and to tables of events, and {to!r} is none; join people by the person."
+            )
+        if table not in events:
+            raise SchemaError(f"A link to the events {to!r} starts at other events, and {table!r} holds none.")
+        target = self.private[to]
+        key = (target.row_key or ())[:1]
+        if key != target.row_key:
+            raise SchemaError(
+                f"A link to {to!r} needs the one column that tells a person's rows apart there; write row_key in its "
+                "schema."
+            )
+        if key[0] in target.names or any(link.column == f"{to}.{key[0]}" for link in self.links):
+            raise SchemaError(
+                f"The row key {key[0]!r} of {to!r} is what links lead to and no attribute; leave it out of the columns "
+                "and links."
+            )
 
     def _check_cycles(self) -> None:
         ways = {(link.column.partition(".")[0], link.to) for link in self.links}
@@ -171,6 +200,25 @@ class Database(Viewed, metaclass=Understood):
         """Return the columns of a table that lead to public tables, and where."""
         found = ((link.column.partition("."), link.to) for link in self.links)
         return {column: to for (table, _, column), to in found if table == name}
+
+    def key_of(self, name: str) -> str | None:
+        """Return the column of a table that links lead to; None where none does and the table is not public."""
+        table = self.tables[name]
+        if isinstance(table, PublicTable):
+            return table.key
+        return table.row_key[0] if table.row_key and any(link.to == name for link in self.links) else None
+
+    @cached_property
+    def parents_first(self) -> tuple[str, ...]:
+        """The private tables, each after those that its links lead to."""
+        found: list[str] = []
+        while len(found) < len(self.private):
+            found += [
+                name
+                for name in self.private
+                if name not in found and {*self.links_of(name).values()} & {*self.private} <= {*found}
+            ]
+        return tuple(found)
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
@@ -306,6 +354,10 @@ class OnlyTable(Database):
     def attribute(self, table: str, column: str) -> str:
         """Return the column itself."""
         return column
+
+    def domain(self, name: str) -> Domain:
+        """Return what a column of the one table may hold."""
+        return self.private[ONLY].domain(str(name))
 
     def __eq__(self, other: object) -> bool:
         # A database of one table called `data` has the same text, and other names for its attributes.

@@ -7,7 +7,7 @@ from typing import Any
 from sfumato.domain import Dates, Derived, Domain, Months, Weekdays, Years
 from sfumato.domain.calendar import DATE_TEXT, EPOCH
 from sfumato.table.cells import within
-from sfumato.table.moments import small_quotient, written_day, written_month
+from sfumato.table.moments import NANOSECONDS, small_quotient, whole_second, written_day, written_month
 
 
 def day_code(cell: Any, domain: Dates) -> Any:
@@ -53,7 +53,9 @@ def _date(cell: Any) -> Any:
     """Return the day that a cell holds, null where it holds none."""
     if cell.type().is_string():
         return cell.re_extract(f"^{DATE_TEXT}\\z", 1).try_cast("date")
-    return cell.date() if cell.type().is_timestamp() else cell
+    if not cell.type().is_timestamp():
+        return cell
+    return (whole_second(cell) if cell.type().scale == NANOSECONDS else cell).date()
 
 
 def _clamped_date(day: Any, domain: Dates) -> Any:

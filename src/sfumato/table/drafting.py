@@ -15,7 +15,6 @@ from sfumato.durable import require_new
 from sfumato.errors import SchemaError
 from sfumato.show.tables import table as draw
 from sfumato.show.views import View, Viewed
-from sfumato.table.candidates import with_bins_in_python
 from sfumato.table.described import EVERY_ROW, whose_row
 from sfumato.table.engine import Source
 from sfumato.table.looking import add_what_to_write_first, add_whole_ids, looked, require_person
@@ -36,6 +35,7 @@ from sfumato.table.names import (
     may_be_person,
     names_somebody,
 )
+from sfumato.table.proposed_bins import with_bins_in_python
 from sfumato.table.repeats import Sizes, asked_in_file, whose_rows
 from sfumato.table.resources import Resources
 from sfumato.table.schema import Schema
@@ -288,7 +288,9 @@ def _held(column: Mapping[str, Any]) -> str:
     low, high = (next((column[key] for key in keys if key in column), FILL) for keys in _ENDS)
     ends = {(True, True): f"{low} to {high}", (True, False): f"from {low}", (False, True): f"up to {high}"}
     known = [ends[low != FILL, high != FILL]] if (low, high) != (FILL, FILL) else []
-    known += [f"{key} {column[key]}" for key in ("step", "format", "max_bytes") if key in column and key not in gaps]
+    known += [
+        f"{key} {column[key]}" for key in ("step", "zone", "format", "max_bytes") if key in column and key not in gaps
+    ]
     known += [f"{key} {column[key]!r}" for key in KEYS if key in column and key not in gaps]
     *first, last = gaps or [""]
     needed = [f"fill in {', '.join(first)}{' and ' if first else ''}{last}"] if gaps else []

@@ -127,6 +127,7 @@ def _shape(domain: Domain) -> Any:
 
 def _condition(found: Condition, place: Place, facts: Mapping[str, Any]) -> Expression:
     """Return a comparison of a column with literals in its three values."""
+    away = facts["columns"] if place.absent else ()
 
     def built(rows: Any) -> Any:
         import ibis
@@ -137,7 +138,9 @@ def _condition(found: Condition, place: Place, facts: Mapping[str, Any]) -> Expr
             return true
         false = predicate_expression(found.false, named, place.schema)
         unknown = ibis.null("boolean")
-        return ibis.cases((true, ibis.literal(True)), (false, ibis.literal(False)), else_=unknown)
+        known = ((true, ibis.literal(True)), (false, ibis.literal(False)))
+        # What all values fulfil is a constant, also of a row that a LEFT JOIN did not find.
+        return ibis.cases(*((rows[name].isnull(), unknown) for name in away), *known, else_=unknown)
 
     return Expression("", "truth", built, **facts)
 

@@ -46,8 +46,13 @@ def arrow_frame(data: Any, refused: Mapping[str, str] | None = None) -> Frame:
     """Return an Arrow table as a frame; extension types have no meaning here, and some others no name in DuckDB."""
     import pyarrow
 
-    odd = {field.name: str(field.type) for field in data.schema if isinstance(field.type, pyarrow.BaseExtensionType)}
-    plain = _describable(data.drop_columns(list(odd)))
+    data = _described(data)
+    odd = {
+        field.name: str(field.type)
+        for field in data.schema
+        if isinstance(field.type, pyarrow.BaseExtensionType) or _holds_nameless(field.type)
+    }
+    plain = data.drop_columns(list(odd))
     if len(set(plain.column_names)) != len(plain.column_names):
         raise SchemaError("Two columns have the same name; rename one.")
     return Frame(plain, lambda names, _: physical(plain, names), {**odd, **(refused or {})})
@@ -174,16 +179,33 @@ def _pandas_column(column: Any, of_object: Callable[[Any], bytes | None]) -> Any
 # Arrow
 
 
-def _describable(data: Any) -> Any:
-    """Return an Arrow table without the types that DuckDB cannot even name: half doubles and wide decimals."""
+def _described(data: Any) -> Any:
+    """Return an Arrow table whose numbers have types that DuckDB can name."""
+    import pyarrow
+
+    for place, field in enumerate(data.schema):
+        if _is_nameless(field.type):
+            data = data.set_column(place, field.name, data.column(place).cast(pyarrow.float64()))
+    return data
+
+
+def _is_nameless(kind: Any) -> bool:
+    """Return whether DuckDB cannot even name a type of numbers: half doubles, wide decimals, whole hundreds."""
     import pyarrow
 
     types = pyarrow.types
-    fields = [field for field in data.schema if types.is_float16(field.type) or types.is_decimal256(field.type)]
-    for field in fields:
-        place = data.schema.get_field_index(field.name)
-        data = data.set_column(place, field.name, data.column(place).cast(pyarrow.float64()))
-    return data
+    return bool(types.is_float16(kind) or types.is_decimal256(kind) or (types.is_decimal(kind) and kind.scale < 0))
+
+
+def _holds_nameless(kind: Any) -> bool:
+    """Return whether a type is made of others of which DuckDB cannot name one; no column can be declared of it."""
+    import pyarrow
+
+    types = pyarrow.types
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+        return _holds_nameless(kind.value_type)
+    inside = (kind.field(place).type for place in range(kind.num_fields))
+    return bool(types.is_union(kind)) or _is_nameless(kind) or any(_holds_nameless(one) for one in inside)
 
 
 def physical(data: Any, names: Sequence[str]) -> Any:

@@ -74,14 +74,21 @@ def looked(
     return {**whose, "columns": columns}, notes, {**people, **perhaps}
 
 
-def add_what_to_write_first(notes: Notes, kinds: Mapping[str, Any], named: Iterable[str], source: Source) -> None:
+def add_what_to_write_first(
+    notes: Notes, kinds: Mapping[str, Any], columns: Mapping[str, Mapping[str, Any]], source: Source
+) -> None:
     """Add to the notes of a draft what types, time zones and an index ask for before a table can be opened."""
     if source.index:
         notes.setdefault("", []).append(f"Is it needed? {in_the_index(source.index)}")
-    for name in named:
+    for name in columns:
         kind = kinds[name]
         if kind.is_timestamp() and kind.timezone is not None:
-            said = f"It has a time zone, so its day depends on who looks: {without_zone(name, source.kind)}."
+            first = without_zone(name, source.kind)
+            said = f"It has a time zone, so its day depends on who looks: {first}."
+            if columns[name].get("zone") is not None:
+                said = (
+                    f"Its moments are counted in UTC, days too; for days and hours as its own zone shows them {first}."
+                )
             notes[name] = [said, *notes.get(name, ())]
 
 
@@ -93,12 +100,15 @@ def add_whole_ids(notes: Notes, kinds: Mapping[str, Any], person: Any, source: S
 
 
 def _on_the_wall(values: list[Any], zone: str | None) -> list[Any]:
-    """Return moments as a clock of their zone shows them, which is what is left without the zone."""
+    """Return moments as a clock of their zone shows them, which is what is left without the zone.
+
+    Those of a zone that has no name here stay as they are read, in UTC.
+    """
     if zone is None:
         return values
     try:
         place = ZoneInfo(zone)
-    except (ValueError, OSError):  # an offset such as +02:00, or a zone that this machine does not know
+    except (KeyError, ValueError, OSError):  # an offset such as +02:00, or a zone that this machine does not know
         return values
     return [
         value.astimezone(place).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value

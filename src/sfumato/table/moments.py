@@ -7,6 +7,9 @@ from typing import Any
 from sfumato.domain.clock import SECOND, Times
 from sfumato.domain.written import MONTHS, Written
 
+NANOSECONDS = 9
+"""The scale of moments that are kept in billionths of a second."""
+
 
 def written_day(cell: Any, written: Written) -> Any:
     """Return the days since 1970-01-01 that a text says, null where it says none."""
@@ -83,7 +86,7 @@ def _stored(cell: Any) -> tuple[Any, Any]:
 
     if cell.type().is_date():
         return cell.delta(ibis.date("1970-01-01"), unit="day").cast("int64") * 86_400, _whole(0)
-    fine = cell.type().scale == 9
+    fine = cell.type().scale == NANOSECONDS
     name = ("epoch_ns" if fine else "epoch_us") if cell.get_backend().name == "duckdb" else "unix_micros"
     units = SECOND if fine else 10**6
 
@@ -94,6 +97,19 @@ def _stored(cell: Any) -> tuple[Any, Any]:
     number = counted(cell)
     rest = (number % units + units) % units
     return ((number - rest) / units).round().cast("int64"), rest * (SECOND // units)
+
+
+def whole_second(cell: Any) -> Any:
+    """Return a moment without its fraction of a second, as an engine's own moment.
+
+    An engine that keeps billionths rounds them when it makes a day of them: the last ones of a year are the next year.
+    """
+    import ibis
+
+    @ibis.udf.scalar.builtin(name="make_timestamp", signature=(("int64",), "timestamp"))
+    def moment(microseconds): ...  # type: ignore[no-untyped-def]
+
+    return moment(_stored(cell)[0] * 10**6)
 
 
 class _Parts:

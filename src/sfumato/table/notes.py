@@ -221,6 +221,15 @@ def _shown(value: Any) -> str:
     return f"{float(value):.12g}" if isinstance(value, Fraction) else str(value)
 
 
+def filled(name: str, domain: Domain) -> list[str]:
+    """Say as which value missing cells of a column count, where the schema names one."""
+    if domain.may_be_missing or domain.missing is None:
+        return []
+    fill = _shown(domain.missing)
+    seen = fill if fill.strip() else repr(fill)  # an empty text would not be seen
+    return [f"Missing cells of {name!r} count as {seen}, as the schema says."]
+
+
 def missing_row(name: str) -> str:
     """Say what a condition on a column makes of rows without it."""
     return f"A row whose cell of {name!r} is missing fulfils no condition on it, except IS NULL."
@@ -231,11 +240,7 @@ def _missing(gauge: Gauge, name: str, valued: bool, told: Mapping[str, str]) -> 
         return [told[name]]
     domain = gauge.schema.domain(name)
     if not domain.may_be_missing:
-        if domain.missing is None:
-            return []
-        fill = _shown(domain.missing)
-        seen = fill if fill.strip() else repr(fill)  # an empty text would not be seen
-        return [f"Missing cells of {name!r} count as {seen}, as the schema says."]
+        return filled(name, domain)
     used = {gauge.schema.base(one) for one in predicate_columns(_where(gauge))}
     if valued:
         return [f"Cells of {name!r} that are missing or cannot be read are left out."]

@@ -19,11 +19,11 @@ from sfumato.table.data import Table
 from sfumato.table.database import Database, Known
 from sfumato.table.engine import Source, duckdb_engine
 from sfumato.table.failures import guarded
-from sfumato.table.flat import LINK, FlatSchema
+from sfumato.table.flat import LINK, PLACE, FlatSchema
 from sfumato.table.identity import files_of
 from sfumato.table.public import PublicColumns, read_public_tables
 from sfumato.table.reading import readable
-from sfumato.table.repair import PERSON, check_columns, repaired_cell
+from sfumato.table.repair import KEY, PERSON, check_columns, repaired_cell
 from sfumato.table.resources import Resources
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
@@ -215,15 +215,15 @@ class _Opening:
         found = {ROSTER: self._roster(raw)}
         for name, columns in self.public.items():
             found[name] = self._public(columns)
-        for name, table in raw.items():
-            found[name] = self._owned(name, table, found)
+        for name in self.database.parents_first:
+            found[name] = self._owned(name, raw[name], found)
         return found
 
     def _opened(self, name: str, source: Any) -> tuple[Source, ir.Table]:
-        schema, links = self.database.private[name], self.database.links_of(name)
+        schema, links, key = self.database.private[name], self.database.links_of(name), self.database.key_of(name)
         # The links are read as a row key is: as they are, without a domain.
         reading = (
-            replace(schema, row_key=tuple(links) or None, rows_per_person=schema.rows_per_person)
+            replace(schema, row_key=(*links, *([key] if key else [])) or None, rows_per_person=schema.rows_per_person)
             if schema.person
             else schema
         )
@@ -235,7 +235,7 @@ class _Opening:
         check_columns(opened.table, reading, opened.kind)
         table = opened.table
         cells: dict[str, Any] = {column: repaired_cell(table, schema, column) for column in schema.names}
-        cells |= {LINK + link: table[link] for link in links}
+        cells |= {LINK + link: table[link] for link in links} | ({KEY: table[key]} if key else {})
         if schema.person is None and links:
             raise SchemaError(f"{name!r} has links and no person column; name it by person=.")
         if schema.person is None:
@@ -286,7 +286,9 @@ class _Opening:
     def _owned(self, name: str, raw: ir.Table, found: Mapping[str, ir.Table]) -> ir.Table:
         """Return the rows that belong to somebody, with the number of their person, their weight and their partners."""
         schema, links = self.database.private[name], self.database.links_of(name)
-        people = name == self.database.people_table
+        people, key = name == self.database.people_table, self.database.key_of(name)
+        if key is not None:
+            raw = self._each_once(raw, schema, [LINK + link for link in links])
         owners = self._owners(raw, found[ROSTER], None if people else schema.rows_per_person)
         owned = raw.join(owners, [raw[PERSON] == owners.sfumato_owner])
         cells = {column: owned[column] for column in raw.columns if column != PERSON}
@@ -296,10 +298,19 @@ class _Opening:
             owned = self._led(owned, LINK + link, to, found)
         if people and schema.person is not None:
             owned = told_apart(owned, schema, [LINK + link for link in links])
+        if key is not None:
+            owned = owned.mutate(**{PLACE: _numbers([PERSON, KEY], self.store).cast("int32")})
         kept = guarded(lambda: self.store.stored(owned))
         if self.store.is_duckdb:
             self.store.forget(raw.get_name())
         return kept
+
+    def _each_once(self, raw: ir.Table, schema: Schema, links: Sequence[str]) -> ir.Table:
+        """Return events that others look up, one row of a person for each key; how many they have is counted then."""
+        once = guarded(lambda: self.store.stored(told_apart(raw, schema, links)))
+        if self.store.is_duckdb:
+            self.store.forget(raw.get_name())
+        return once
 
     def _owners(self, raw: ir.Table, roster: ir.Table, rows: int | None) -> ir.Table:
         """Return the number of every person and, of a table of events, the weight of each of their rows in it."""
@@ -317,17 +328,24 @@ class _Opening:
         return people.join(counted, [people.sfumato_owner == counted.sfumato_counted]).drop("sfumato_counted")
 
     def _led(self, owned: ir.Table, link: str, to: str, found: Mapping[str, ir.Table]) -> ir.Table:
-        """Replace the cells of a link by the place of its partner, null where there is none."""
-        keys = found[to]
-        keys = keys.select(sfumato_key=keys.sfumato_key, sfumato_partner=keys.sfumato_place)
-        text = owned[link].type().is_string()
-        if text is not keys.sfumato_key.type().is_string():
+        """Replace the cells of a link by the place of its partner, null where there is none.
+
+        Events are partners of events of the same person only, whoever else uses their keys.
+        """
+        events, keys = to in self.database.private, found[to]
+        kinds = (owned[link].type(), keys[KEY].type())
+        text = kinds[0].is_string()
+        if text is not kinds[1].is_string() or (
+            events and not all(kind.is_string() or kind.is_integer() for kind in kinds)
+        ):
             raise SchemaError(
                 f"The link {link.removeprefix(LINK)!r} and the key of {to!r} have different types; store both as text, "
                 "or both as whole numbers."
             )
-        cell = owned[link] if text else owned[link].try_cast("int64")
-        joined = owned.left_join(keys, [cell == keys.sfumato_key])
+        cell, key = (one if text else one.try_cast("int64") for one in (owned[link], keys[KEY]))
+        keys = keys.select(sfumato_of=key, sfumato_holder=keys[PERSON] if events else key, sfumato_partner=keys[PLACE])
+        same = [cell == keys.sfumato_of, *([owned[PERSON] == keys.sfumato_holder] if events else [])]
+        joined = owned.left_join(keys, same)
         kept = {name: joined[name] for name in owned.columns if name != link}
         return joined.select({**kept, **{link: joined.sfumato_partner}})
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sfumato.domain import Dates
 from sfumato.domain.calendar import day_number
 from sfumato.errors import SchemaError
+from sfumato.table.repair import PERSON
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class Span:
     last: date
     starts: tuple[int, ...] = ()
     """When each of these days and the one after them begin, in seconds of UTC, where moments with a zone are cut."""
+    within: str = ""
+    """The column in each of whose values the rows of a person are cut apart; empty where all are cut together."""
 
     def local(self, table: ir.Table) -> ir.Table | None:
         """Return the table with days in place of moments that have a zone, None where there is nothing to change.
@@ -69,6 +72,13 @@ class Span:
             )
 
     def rows(self, coded: ir.Table) -> ir.Table:
-        """Return the rows of these days."""
+        """Return the rows of these days; where rows are cut apart, a name of person and value stands for the person.
+
+        What counts of a person is then cut by that name, so that rows with one value decide nothing about others.
+        """
         day = coded[self.stamp]
-        return coded.filter((day >= day_number(self.first)) & (day <= day_number(self.last)))
+        rows = coded.filter((day >= day_number(self.first)) & (day <= day_number(self.last)))
+        if not self.within:
+            return rows
+        # The code has no colon, so no two pairs have the same name.
+        return rows.mutate(**{PERSON: rows[self.within].cast("string") + ":" + rows[PERSON].cast("string")})

@@ -14,7 +14,7 @@ from sfumato.answer import NoisyPart, Released
 from sfumato.ask.expected import Expected, expected_of_totals
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
-from sfumato.domain import Booleans, Derived, FixedPoint, Integers
+from sfumato.domain import Booleans, Categories, Derived, FixedPoint, Integers
 from sfumato.errors import SchemaError
 from sfumato.privacy import Bound
 from sfumato.table.flat import Grid
@@ -221,6 +221,7 @@ def number_step(schema: Schema, column: str) -> Fraction:
     if isinstance(domain, (Integers, Booleans)):  # of truth values, 0 and 1, the mean is a share
         return ONE
     hint = f"; ask about {domain.rule.of!r}" if isinstance(domain, Derived) else "; ask for a histogram"
+    hint += domain.scoring(column) if isinstance(domain, Categories) else ""
     raise SchemaError(f"{column!r} holds no numbers to add up, so it has no sum or mean{hint}.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,8 +31,10 @@ from sfumato.fair.people import (
     without,
 )
 from sfumato.noise import Noise
+from sfumato.table.names import is_key_of_people, is_person, may_be_person
 from sfumato.words import nearest
 
+_DECIMALS = re.compile(r"[-+]?\d*[.,]0*[1-9]\d*([eE].*)?")
 NEIGHBOURS = 25
 SMALLEST_GROUP = 2
 
@@ -58,7 +61,9 @@ class Case:
     model: Callable[[Any], Floats] | None = None
     notes: list[str] = field(default_factory=list)
     apart: frozenset[str | int] = frozenset()
-    """Columns that do not describe people: the protected one, the label, and what was not named."""
+    """Columns that do not describe people: the protected one, the label, keys, and what was not named."""
+    keys: tuple[str, ...] = ()
+    """Those of them that are apart because they are keys."""
     rows: Integers | None = None
     """Which rows of the table these people are, where they are a part of it."""
     good: str = ""
@@ -191,13 +196,16 @@ def make_case(
             FairnessWarning,
             stacklevel=3,
         )
+    read = () if bound is None else bound.columns
+    apart = _apart(people, name, label, features, read)
+    described = [one for one in column_names(people) if one not in apart and one not in read]
+    keys = () if features is not None else _keys(people, described)
     return Case(
         people, inside, names, probabilities, probabilities[:, place], only_decisions, bound,
         _both_labelled(_merit(people, label, deserving, count), groups, names),
         _segments(people, segments, count), name, labels,
         ask if name is not None else None,
-        apart=_apart(people, name, label, features, () if bound is None else bound.columns), good=good,
-        not_good=not_good, place=place, both=group is None,
+        apart=apart | set(keys), keys=keys, good=good, not_good=not_good, place=place, both=group is None,
         segments_name=str(segments) if isinstance(segments, (str, int)) else "segment",
     )  # fmt: skip
 
@@ -268,6 +276,21 @@ def _apart(
     if isinstance(label, (str, int)) and label not in read:
         hidden.add(label)
     return frozenset(hidden)
+
+
+def _keys(people: Any, described: Iterable[str | int]) -> tuple[str, ...]:
+    """Return which columns of some are keys."""
+    return tuple(name for name in described if isinstance(name, str) and _is_key(people, name))
+
+
+def _is_key(people: Any, name: str) -> bool:
+    """Tell whether a column is named as a key is, and all its values differ: it numbers rows and describes nobody."""
+    if not (is_key_of_people(name) or (may_be_person(name) and not is_person(name))):
+        return False
+    texts = as_text(column(people, name))
+    filled = texts[noted(texts)]
+    # An index with decimals, such as that of body mass, is an amount.
+    return 1 < len(filled) == len(np.unique(filled)) and not any(map(_DECIMALS.fullmatch, filled))
 
 
 def _protected(

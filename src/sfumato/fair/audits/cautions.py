@@ -35,6 +35,12 @@ def _found(case: Case) -> Iterator[str]:
             yield from _rows_of_people(name, values)
         if name not in case.apart:
             yield from _no_numbers(name, values)
+    if case.keys:
+        are, they = ("is a key", "it is") if len(case.keys) == 1 else ("are keys", "they are")
+        yield (
+            f"{_listed(map(repr, case.keys))} {are} by name, and all values differ, so {they} no feature here; name "
+            "all features, features=[…], to have it otherwise."
+        )
 
 
 def spelled_apart(name: str, values: Iterable[Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.answer import Frame
+from sfumato.durable import require_new, write_by_ending
 from sfumato.errors import ParameterError
 from sfumato.fair.audits.calibration import Calibration, calibrated
 from sfumato.fair.audits.cautions import said_of_decisions, spelled_apart
@@ -338,22 +339,14 @@ class GroupReport:
         return self.to_html()
 
     def save(self, path: str | Path) -> Path:
-        """Write the report as `.html`, `.md` (a model card), `.json` or `.txt` and return its path."""
-        target = Path(path)
-        kinds: dict[str, Callable[[], str]] = {
+        """Write the report as `.html`, `.md` (a model card), `.json` or `.txt` into a folder, and return its path."""
+        kinds = {
             ".html": self.to_html,
             ".md": self.model_card,
-            ".txt": lambda: str(self) + "\n",
             ".json": lambda: json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n",
+            ".txt": lambda: str(self) + "\n",
         }
-        if target.suffix.lower() not in kinds:
-            raise ParameterError(
-                f"A report on groups is written as .html, .md, .json or .txt, and {target.name!r} ends in none of them."
-            )
-        content = kinds[target.suffix.lower()]()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(content, encoding="utf-8")
-        return target
+        return write_by_ending(require_new(path, overwrite=True, in_folder=True), "A report on groups", kinds)
 
     def text_of_tables(self) -> str:
         """Return all tables as text, and for what their verdicts hold."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sfumato.errors import ParameterError
+from sfumato.durable import require_new, write_by_ending
 from sfumato.fair.audits.findings import Finding
 from sfumato.fair.audits.group_report import GroupReport
 from sfumato.fair.audits.lipschitz import LipschitzReport
@@ -119,6 +118,13 @@ class AuditReport:
             return "not run"
         return "not proved" if finding.large else "clear"
 
+    def _seen(self) -> str:
+        """Say of how many people the bias certificate is, and why not of all."""
+        if self.bias_people == self.people:
+            return f"{self.people} people"
+        largest = max(self.bias_people // 2, *(self.bias_people - size for size in self.sizes))
+        return f"{self.bias_people} people: of a larger group an even sample of {largest}, because it takes long"
+
     def figures(self) -> Table:
         """Return the figures that hold whatever the model is inside."""
         rows = [
@@ -128,9 +134,7 @@ class AuditReport:
             ["parity gap", f"{self.parity.value:.4f} ({self.parity.interval[0]:.4f} to {self.parity.interval[1]:.4f})"],
         ]
         if self.bias is not None:
-            rows.append(
-                [f"most that fairness under the metric allows ({self.bias_people} people)", f"{self.bias.value:.4f}"]
-            )
+            rows.append([f"most that fairness under the metric allows ({self._seen()})", f"{self.bias.value:.4f}"])
             if self.bias.null is not None:
                 rows.append(["the same for random groups", str(self.bias.null)])
         if self.lipschitz is not None:
@@ -251,20 +255,13 @@ class AuditReport:
         return self.to_html()
 
     def save(self, path: str | Path) -> Path:
-        """Write the report as `.html`, `.json` or `.txt` and return its path."""
-        target = Path(path)
-        kinds: dict[str, Callable[[], str]] = {
+        """Write the report as `.html`, `.json` or `.txt` into a folder that is there, and return its path."""
+        kinds = {
             ".html": self.to_html,
-            ".txt": lambda: str(self),
             ".json": lambda: json.dumps(self.to_json(), indent=1),
+            ".txt": lambda: str(self),
         }
-        if target.suffix not in kinds:
-            raise ParameterError(
-                f"A report is written as .html, .json or .txt, and {target.name!r} ends in none of them."
-            )
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(kinds[target.suffix](), encoding="utf-8")
-        return target
+        return write_by_ending(require_new(path, overwrite=True, in_folder=True), "A report", kinds)
 
 
 def _people(count: int) -> str:

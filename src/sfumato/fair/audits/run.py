@@ -62,8 +62,9 @@ def audit(
     `segments` (such as the zip code) name columns or are arrays, for the checks that need them; where the label is
     one of two words, `deserving` is the good one. Whose decision or chance is missing was not refused, and is left
     out too. Whose label is missing is left out of what needs one, and the report says how many that are. `features`
-    names the columns that describe people, by default all but the protected one and the label (unless the metric
-    reads it): leave out what the rule itself made, such as its score.
+    names the columns that describe people, by default all but the protected one, the label and keys such as
+    `customer_id` whose values all differ (unless the metric reads them): leave out what the rule itself made, such as
+    its score.
     `alpha` is the share of false alarms tolerated among what is raised.
 
     >>> import numpy as np

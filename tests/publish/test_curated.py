@@ -280,6 +280,15 @@ def test_if_the_end_is_not_known_the_next_horizon_is_twice_as_long_and_charged_a
         assert half[2] > half[1]
 
 
+def test_a_name_that_ends_as_a_later_horizon_does_ends_nobody_elses_total(quiet):
+    """The second horizon of 'x' was the request of 'x/2', so that 'x' took no further step."""
+    with held() as curator:
+        first = curator.running("count by site", horizon=1, spend=Concentrated(1), name="x")
+        second = curator.running("count", periods=1, spend=Concentrated(1), name="x/2")
+        assert [first.step(DAYS[0]) for _ in range(3)] == ["1", "2", "3"] and second.step(DAYS[1]) == "1"
+        assert first.series().values.tolist() == [[2, 1], [4, 2], [6, 3]] and second.series().values.tolist() == [[2]]
+
+
 LIMITS = Budget(person="none", units={"day": Concentrated(1), "month": Concentrated(9)})
 
 
@@ -350,6 +359,8 @@ def test_quotas_of_analysts_are_charged(tmp_path):
         ({}, "known number of periods"),
         ({"periods": 3, "horizon": 3}, "known number of periods"),
         ({"periods": 0}, "from 1 on"),
+        ({"periods": 3, "horizn": 3}, "did you mean horizon="),
+        ({"periods": 3, "name": "half a \ud800"}, "halves of characters"),
         ({"periods": 5000}, "1 to 4096 periods"),
         ({"periods": 3, "spend": Approximate(1, "1e-6")}, "Concentrated, or by Pure"),
         ({"periods": 3, "spend": Pure(1).per_attribute()}, "whole people"),

@@ -14,7 +14,7 @@ from sfumato import questions
 from sfumato.answer import Answer
 from sfumato.ask.question import Where, as_columns
 from sfumato.curator.grouped import grouped_answer, groups_of, rules_of
-from sfumato.curator.words import INSTEAD, in_own_words, speaking
+from sfumato.curator.words import INSTEAD, in_own_words, refuse_unknown, speaking
 from sfumato.errors import ParameterError, UnknownName
 from sfumato.exact import Number
 from sfumato.learn.question import Learn
@@ -381,7 +381,9 @@ class Shorthands(Guided, Viewed, ABC):
         ...     [visits.step(day) for day in days], visits.series().values.shape, visits.next
         (['1', '2'], (2, 4), None)
         """
-        return CONVERSATIONS["running"](self, question, periods, spend, name=name, **options)
+        opens = CONVERSATIONS["running"]
+        refuse_unknown("running", opens, options)
+        return opens(self, question, periods, spend, name=name, **options)
 
     def learn(
         self,

@@ -780,6 +780,22 @@ def test_outer_selects_and_several_kinds_of_questions_in_one_statement(curator: 
     assert mixed.loss.person.epsilon <= 20
 
 
+def test_a_mean_of_nobody_is_missing_to_an_outer_select() -> None:
+    """Noise alone, in the middle of the range, was averaged with the means of the other groups."""
+    rows = pa.table({"kind": ["a", "a", "b", "b"] * 50, "cost": [1.0, 3.0, 5.0, 7.0] * 50})
+    schema = sf.Schema({"kind": categories("a", "b"), "cost": fixed(0, 100, step="0.5")})
+    with sf.curate(rows, schema, Pure(10**6)) as curator:
+        inner = "SELECT kind, AVG(cost) AS m, COUNT(*) AS n FROM data GROUP BY kind"
+        spend = {"spend": Pure(1000)}
+        assert list(curator.sql(inner, **spend).value["kind"]) == ["a", "b", "other", None]
+        found = curator.sql(f"SELECT AVG(m) AS mean, COUNT(m) AS known, COUNT(*) AS rows FROM ({inner})", **spend)
+        assert found.value["known"][0] == 2 and found.value["rows"][0] == 4
+        assert found.value["mean"][0] == pytest.approx(4, abs=0.1)
+        assert any("missing to it" in note for note in found.frame.notes)
+        listed = curator.sql(f"SELECT kind, m FROM ({inner}) ORDER BY m", **spend)
+        assert listed.value["kind"][:2] == ("a", "b") and listed.value["m"][2:] == (None, None)
+
+
 def test_a_plain_table_is_a_database_of_one(curator: Any) -> None:
     data = pa.table({"age": [30, 40, None, 50], "sex": ["f", "m", "m", "f"]})
     schema = sf.Schema({"age": integers(0, 99), "sex": categories("f", "m")})

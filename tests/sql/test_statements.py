@@ -210,7 +210,7 @@ def random_statement(rng: random.Random) -> str:
 
 
 def _same(opened: Any, raw: Any, statement: str) -> bool:
-    """Compare the totals of a statement with DuckDB's answer to its canonical form."""
+    """Compare the totals of a statement's canonical form with DuckDB's answer to what was written."""
     try:
         text = Select(statement).canonical(opened.database).statement
     except ParameterError as refused:
@@ -225,7 +225,8 @@ def _same(opened: Any, raw: Any, statement: str) -> bool:
     width = len(plan.keys)
     described = Select(text).prepare(Basis(opened.database, opened.people), Pure(1)).gauge.measure.parts
     # Engines differ in what LEAST makes of a missing value; the CASE that it is here says it to all of them.
-    plain = printed(spelled_out(parse_statement(text))) if clamps_in(parse_statement(text)) else text
+    written = parse_statement(statement)
+    plain = printed(spelled_out(written)) if clamps_in(written) else statement
     asked = {row[:width]: row[width:] for row in raw.execute(plain).fetchall()}
     for cell, found in exact.items():
         row = asked.get(tuple(float(one) if isinstance(one, Fraction) else one for one in cell))

@@ -372,7 +372,10 @@ def _people(node: tree.Aggregate, scope: Scope, where: Expression | None) -> Tot
         person = people.person if people is not None and people.person else "person"
         raise ParameterError(f"Only persons are counted as distinct; write COUNT(DISTINCT {person}), or GROUP BY x.")
     if where is not None:
-        raise ParameterError("People are counted where a condition holds; write it in WHERE.")
+        raise ParameterError(
+            "People are counted where a condition holds; write it in WHERE, or, beside others, COUNT(*, "
+            "contribution_bounds_per_group => (0, 1)) FILTER (WHERE …)."
+        )
     return Total("COUNT", None, True, None, None, canonical(node.of, scope_names(scope)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, warn
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.gaps import filled, labelled, medians, of_one_type
 from sfumato.fair.grid import Floats, Integers, binary_rows
@@ -263,16 +262,15 @@ def vacuous_share(metric: Metric) -> float:
 
 def _warn_of_emptiness(model: FairClassifier, scores: Floats) -> None:
     if empty := said_of_emptiness(model.vacuous_):
-        warnings.warn(empty, FairnessWarning, stacklevel=3)
+        warn(empty, FairnessWarning)
     if model.rule_ is None or scores.shape[1] != 2:
         return
     spread = np.subtract(*np.quantile(model.rule_.probabilities(model.metric_)[:, 1], [0.75, 0.25]))
     if spread < NEARLY_CONSTANT * np.subtract(*np.quantile(scores[:, 1], [0.75, 0.25])):
-        warnings.warn(
+        warn(
             "The rule is almost one probability for everybody: under this metric people are too close to each other. "
             "Raise kappa, or give larger weights.",
             FairnessWarning,
-            stacklevel=3,
         )
 
 
@@ -343,11 +341,10 @@ def _best_of(metric: Metric, loss: Floats) -> LipschitzRule:
     price = {id(rule): float((rule.probabilities(metric) * loss).sum(axis=1).mean()) for rule in (cascade, landmarks)}
     best: LipschitzRule = cascade if price[id(cascade)] <= price[id(landmarks)] else landmarks
     if price[id(best)] > 0.999 * float(loss.mean(axis=0).min()) > float(loss.min(axis=1).mean()):
-        warnings.warn(
+        warn(
             "Under this metric the fair rule is hardly better than one distribution for everybody: people are too "
             "close to each other for so many classes. Raise kappa or sharpen the metric.",
             FairnessWarning,
-            stacklevel=4,
         )
     return best
 

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sfumato.ask.question import fits
 from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
-from sfumato.errors import AccuracyWarning, CertificationError, ParameterError, SchemaError
+from sfumato.errors import CertificationError, ParameterError, SchemaError, warn
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.learn.cells import (
     check_label_type,
@@ -360,11 +360,9 @@ class PrivateLearner(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         accuracy, failure = self._goal(None, None)
         needed = self._needed(facts, spend, accuracy, failure)
         if people < needed:
-            warnings.warn(
+            warn(
                 f"An error of at most {accuracy:g} is proved from {needed} people on, and there are "
-                f"{people}; the rule is private, but it need not be good. Spend more, or ask for less accuracy.",
-                AccuracyWarning,
-                stacklevel=4,
+                f"{people}; the rule is private, but it need not be good. Spend more, or ask for less accuracy."
             )
 
     def __sklearn_tags__(self) -> Any:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +168,19 @@ def warn(said: str, category: type[Warning] = AccuracyWarning) -> None:
 
 def _is_ours(file: str) -> bool:
     return file.startswith(_OURS) or file in _PASSED_THROUGH
+
+
+@contextlib.contextmanager
+def told_once(told: set[str] | None) -> Iterator[None]:
+    """Warn of the same thing once in all copies of a learner, whatever numbers stand in the sentence."""
+    if told is None:
+        yield
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for one in caught:
+        said = re.sub(r"\d+", "#", str(one.message))
+        if said not in told:
+            told.add(said)
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

@@ -609,7 +609,7 @@ def test_a_column_that_was_left_out_is_taken_in_with_its_type() -> None:
     assert "Left out is remark" in str(drafted)
     with pytest.raises(SchemaError, match=r"leaves 'remark' out; fill takes it in if you write its type too"):
         drafted.fill(remark={"max_bytes": 40})
-    with pytest.raises(SchemaError, match="has no column 'remarks'; did you mean|has no column 'remarks'; there is"):
+    with pytest.raises(SchemaError, match="has no column 'remarks'"):
         drafted.fill(remarks={"type": "text", "max_bytes": 40})
     filled = drafted.fill(remark={"type": "text", "max_bytes": 40})
     assert "Left out" not in str(filled) and filled.confirm().schema().names == ("age", "remark")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from sfumato.errors import ParameterError, warn
+from sfumato.errors import ParameterError, told_once, warn
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.gaps import filled, labelled, medians, of_one_type
 from sfumato.fair.grid import Floats, Integers, binary_rows
@@ -62,6 +62,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     """
 
+    _told: ClassVar[set[str] | None] = None
+    """What was warned of in copies of one classifier, which share it; None of one that was written down."""
+
     def __init__(
         self,
         estimator: Any = None,
@@ -83,6 +86,17 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FairClassifier:  # noqa: N803
         """Fit the estimator, then the fair rule on top of it; the estimator itself is never used to decide."""
+        with told_once(self._told):
+            return self._fit(X, y, sample_weight)
+
+    def __sklearn_clone__(self) -> FairClassifier:
+        """Return a copy without what was fitted, which warns once together with all others, as one for every fold."""
+        made: FairClassifier = super().__sklearn_clone__()
+        told = self._told if self._told is not None else self.__dict__.setdefault("_of_copies", set())
+        made.__dict__["_told"] = told
+        return made
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> FairClassifier:  # noqa: N803
         self._check_parameters()
         table, labels = _check_fit(self, X, y)
         weights = _checked_weights(sample_weight, len(labels))
@@ -112,12 +126,14 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the fair probabilities, one column a class; these carry the promise."""
-        return self._probabilities(_check_predict(self, X))
+        with told_once(self._told):
+            return self._probabilities(_check_predict(self, X))
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """Draw each person's class from `predict_proba`, the same whenever the same features are asked."""
-        table = _check_predict(self, X)
-        return self.classes_[decide(self._probabilities(table), table, self.key_)]
+        with told_once(self._told):
+            table = _check_predict(self, X)
+            return self.classes_[decide(self._probabilities(table), table, self.key_)]
 
     def __sklearn_tags__(self) -> Any:
         """Say that missing numbers are taken."""

@@ -65,7 +65,7 @@ def in_own_words(said: str, schema: Any) -> str:
     labels = [name for name, kind in kinds.items() if kind in ("category", "boolean")]
     meant = {
         "age": numbers[:1],
-        "hours": numbers[1:] + numbers[:1],
+        "hours": numbers[1:] + (labels[:1] if "columns=[" in said else []) + numbers[:1],
         "sex": labels[:1],
         "race": labels[1:],
         "ill": labels[1:],

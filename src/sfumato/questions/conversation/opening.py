@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import AccuracyWarning, CertificationError, LedgerError, ParameterError
+from sfumato.errors import CertificationError, LedgerError, ParameterError, warn
 from sfumato.exact import Number, positive_integer
 from sfumato.ledger import Ledger
 from sfumato.ledger.largest import scaled
@@ -368,16 +367,14 @@ def _warn_of_plan(plan: ConversationPlan, compared: Proposal | None) -> None:
     """Say that something else would serve better; where the number of people is private, it has been paid for."""
     for said in (plan.advice if plan.verdict != "converse" else "", compared.beside(plan) if compared else ""):
         if said:
-            warnings.warn(said, AccuracyWarning, stacklevel=3)
+            warn(said)
 
 
 def _warn_of_leaks(leak: Fraction, number: int, counted: Counted) -> None:
     """Say that delta is so large that a mechanism could show somebody's row; the number is public, or paid for."""
     if leak * number >= 1:
         shown = f"the row of one of the {number} people" if counted == "people" else f"one of the {number} rows"
-        warnings.warn(
+        warn(
             f"A delta of {float(leak):.2g} is not below 1/{number}: it would allow to show {shown}. Write a delta far "
-            f"below, for example {0.01 / number:.1g}.",
-            AccuracyWarning,
-            stacklevel=3,
+            f"below, for example {0.01 / number:.1g}."
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from sfumato.answer import Released
 from sfumato.ask.prepared import Prepared
-from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.errors import ParameterError, warn
 from sfumato.exact import above_zero
 from sfumato.privacy import REPLACE_ONE, Bound
 from sfumato.questions.synopsis.binary import Bits
@@ -129,11 +128,9 @@ def auto(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any
 def _prepared(asked: Asked, design: Design, method: str) -> Prepared:
     bits, people = asked.bits, asked.facts.people
     if people is not None and design.noise > POOR:
-        warnings.warn(
+        warn(
             f"Noise will move a share by about {design.noise:.2g}, which leaves nothing to see; spend more, name fewer "
-            "columns, or ask for a smaller degree= or order=.",
-            AccuracyWarning,
-            stacklevel=2,
+            "columns, or ask for a smaller degree= or order=."
         )
     mechanism = subset_sums_mechanism(asked.gauge, asked.spend, bits, design, method)
 

@@ -48,6 +48,20 @@ class Promised:
     """The column in each of whose values a person's rows are cut apart; empty where all are cut together."""
     relation: Relation = ADD_REMOVE
 
+    @classmethod
+    def by(
+        cls,
+        names: Sequence[str],
+        schema: Schema,
+        *,
+        paid: Sequence[str] = (),
+        within: str = "",
+        relation: Relation = ADD_REMOVE,
+    ) -> Promised:
+        """Return it for the units of a ledger's limits; `paid` are those that a spend names beside them."""
+        columns = dict.fromkeys(filter(None, (within, *(Unit.read(name).column for name in (*names, *paid)))))
+        return cls(tuple(names), tuple((one, values_of(schema, one)) for one in columns), within, relation)
+
     def _values(self, column: str) -> tuple[str, ...]:
         return dict(self.values)[column] if column else ("",)
 

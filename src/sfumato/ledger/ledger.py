@@ -279,6 +279,13 @@ class Ledger(Meters):
         with self._journal.session(write=False) as session:
             return session.answered(digest(question_key)) is not None
 
+    def holds(self, request_id: str, event: Event, loss: Losses, slots: Sequence[SlotCharge] | None = None) -> bool:
+        """Tell whether this is the request that was charged under an id."""
+        request = self._request(request_id, event, loss, slots, question=None, analyst=None)
+        with self._journal.session(write=False) as session:
+            stored = session.reservation(request_id)
+        return stored is not None and stored.request == request.fingerprint
+
     def finished(self, request_id: str) -> bytes | None:
         """Return what `keep_finished` kept for a request; it is a convenience, and nothing is promised about it."""
         with self._journal.session(write=False) as session:

@@ -124,9 +124,14 @@ class Promised:
         changes = self.changes(share)
         return loss if changes == 1 else Loss.flat(times(loss.person, changes), relation=self.relation)
 
-    def prices(self, losses: Sequence[Loss], share: Share) -> tuple[Loss, ...]:
-        """Return the same of alternatives, without those of which nobody knows what several shares cost."""
+    def prices(self, losses: Sequence[Loss], share: Share, exchanged: Sequence[Loss] = ()) -> tuple[Loss, ...]:
+        """Return the same of alternatives, without those of which nobody knows what several shares cost.
+
+        `exchanged` is what one bounding unit costs whose rows come in place of others, where that is known.
+        """
         found, unproved = list[Loss](), list[NotProvable]()
+        if self.changes(share) == 2 * share.units:
+            found += [Loss.flat(times(one.person, share.units), relation=self.relation) for one in exchanged]
         for loss in losses:
             try:
                 found.append(self.price(loss, share))

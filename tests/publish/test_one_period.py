@@ -122,7 +122,7 @@ def test_lists_conversations_and_models_are_charged_to_the_period():
             talk.ask("shop = 'A'")
         asked.synthesize(spend=Concentrated(2))
         assert used(curator, "day", "2026-02-02") <= 6 and used(curator, "day", "2026-02-01") == 0
-        assert curator.report().periods and curator.ledger.verify()
+        assert curator.report().worst == () and curator.evidence().units and curator.ledger.verify()
 
 
 def test_rules_that_changed_since_move_no_row_to_another_day(monkeypatch):

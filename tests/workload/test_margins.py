@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from sfumato.noise import Noise
 from sfumato.questions import Queries, Synthesize
 from sfumato.table import Schema, open_table
 from sfumato.table.gauge import Basis
-from sfumato.table.marginals import SETS_AT_ONCE, count_sets
+from sfumato.table.marginals import ROOM, SETS_AT_ONCE, TOGETHER, count_sets, held_together
 from sfumato.table.measure import Marginals, Rows
 from sfumato.workload import records
 from sfumato.workload.records import Margins, Records
@@ -63,13 +65,50 @@ def both(table: Any, schema: Schema) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("kind", list(SCHEMAS))
-@pytest.mark.parametrize("at_once", [2**20, 64])
-def test_tables_are_those_of_the_rows(kind: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("at_once", "together"), [(2**20, TOGETHER), (64, TOGETHER), (64, ()), (2**20, (300,))])
+def test_tables_are_those_of_the_rows(
+    kind: str, at_once: int, together: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sfumato.table.data.ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr("sfumato.table.marginals.ROWS_AT_ONCE", 100)
+    monkeypatch.setattr("sfumato.table.marginals.TOGETHER", together)
     with open_table(data(), SCHEMAS[kind]) as table:
         for expected, found in both(table, SCHEMAS[kind]):
             assert found.shape == expected.shape and found.dtype == np.int64
             np.testing.assert_array_equal(found, expected)
+
+
+def test_sets_are_counted_in_few_tables() -> None:
+    """Every pair of 100 columns of two values needed a pass of its own over the rows, and there are 4,950 of them."""
+    names = [f"c{place:02}" for place in range(100)]
+    found = held_together(list(combinations(names, 2)), dict.fromkeys(names, 2), TOGETHER)
+    assert len(set(found.values())) <= 100
+    eight = {f"c{place}": 4 + 2 * place for place in range(8)}
+    triples = held_together(list(combinations(eight, 3)), eight, TOGETHER)
+    assert len(set(triples.values())) <= 14  # the fewest sets of four that hold all triples of eight
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_set_is_counted_in_one_that_holds_it(seed: int) -> None:
+    draw = np.random.default_rng(seed)  # noqa: TID251
+    sizes = {f"c{place}": int(draw.integers(1, 60)) for place in range(12)}
+    chosen = {tuple(sorted(draw.choice(list(sizes), draw.integers(0, 5), replace=False).tolist())) for _ in range(40)}
+    sets = sorted(chosen, key=lambda one: (-len(one), one))
+    for together in (TOGETHER, (100,), ()):
+        found = held_together(sets, sizes, together)
+        assert set(found) == set(sets)
+        assert all(set(one) <= set(held) for one, held in found.items())
+        cells = {held: prod(sizes[name] for name in held) for held in found.values()}
+        assert all(held in chosen or size <= max(together, default=0) for held, size in cells.items())
+        assert sum(cells.values()) <= sum(prod(sizes[name] for name in one) for one in sets) + ROOM
+
+
+def test_tables_that_take_too_much_room_together_are_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"c{place:02}" for place in range(40)]
+    sets, sizes = list(combinations(names, 2)), dict.fromkeys(names, 2)
+    monkeypatch.setattr("sfumato.table.marginals.ROOM", 2**17)
+    cells = [2 ** len(held) for held in set(held_together(sets, sizes, TOGETHER).values())]
+    assert sum(cells) <= 2**17 + 4 * len(sets) and len(cells) < len(sets) / 10
 
 
 QUESTIONS = [

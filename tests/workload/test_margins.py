@@ -15,14 +15,15 @@ import pytest
 from sfumato import Concentrated, Pure, curate, workloads
 from sfumato.ask.packing import pack, unpack
 from sfumato.domain import bins, booleans, categories, integers
+from sfumato.errors import SchemaError
 from sfumato.noise import Noise
 from sfumato.questions import Queries, Synthesize
 from sfumato.table import Schema, open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.marginals import ROOM, SETS_AT_ONCE, TOGETHER, count_sets, held_together
-from sfumato.table.measure import Marginals, Rows
+from sfumato.table.measure import Marginals, Numbered, Rows
 from sfumato.workload import records
-from sfumato.workload.records import Margins, Records
+from sfumato.workload.records import Margins, Places, Records, all_tabled
 from sfumato.workload.space import Space
 from tests.table.cluster import SPARK_MARKS
 
@@ -76,6 +77,81 @@ def test_tables_are_those_of_the_rows(
         for expected, found in both(table, SCHEMAS[kind]):
             assert found.shape == expected.shape and found.dtype == np.int64
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", list(SCHEMAS))
+def test_combinations_are_numbered_as_the_rows_are(kind: str) -> None:
+    """Two numbers a row, however many columns it has, and the same tables of any of them."""
+    schema = SCHEMAS[kind]
+    with open_table(data(), schema) as table:
+        space, basis = Space.of(schema), Basis(schema, table.people)
+        listed = Records.of(space, basis.gauge(Rows(space.names)).read(table))
+        found = basis.gauge(Numbered(space.names)).read(table)
+        places = Places(space, *found)
+        assert places.total == listed.total and (np.diff(found.codes) > 0).all()
+        np.testing.assert_array_equal(found.counts, listed.counts)
+        np.testing.assert_array_equal(
+            np.stack(np.unravel_index(found.codes, space.sizes), axis=1), listed.codes.astype(np.int64)
+        )
+        for one in [*SETS, ("sex", "ill", "age"), ("decade", "one", "age")]:
+            counted = places.table(one)
+            np.testing.assert_array_equal(counted, listed.table(one))
+            assert counted.dtype == np.int64
+        assert pack(unpack(pack(places), schema)) == pack(places)
+
+
+@pytest.mark.parametrize("at_once", [1, 100])
+def test_places_are_looked_up_in_parts(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "PLACES_AT_ONCE", at_once)
+    test_combinations_are_numbered_as_the_rows_are("rows")
+
+
+def test_places_beyond_32_bits_are_those_of_the_cells() -> None:
+    """Two columns of ten million values each: 10^14 places; and nobody, and one value everywhere."""
+    schema = Schema({"a": integers(-(10**7), 0), "one": integers(4, 4, missing=4), "b": integers(5, 10**7, missing=5)})
+    cells = pa.table({"a": [-3, -(10**7), None, -3], "one": [4, 4, 4, None], "b": [10**7, 6, None, 10**7]})
+    with open_table(cells, schema) as table:
+        space, basis = Space.of(schema), Basis(schema, table.people)
+        found = basis.gauge(Numbered(space.names)).read(table)
+        listed = Records.of(space, basis.gauge(Rows(space.names)).read(table))
+        np.testing.assert_array_equal(np.stack(np.unravel_index(found.codes, space.sizes), axis=1), listed.codes)
+        assert found.counts.tolist() == listed.counts.tolist() == [1, 2, 1]
+        alone = basis.gauge(Numbered(("one",))).read(table)
+        assert (alone.codes.tolist(), alone.counts.tolist()) == ([0], [4])
+        with open_table(cells.slice(0, 0), schema) as empty:
+            assert [len(part) for part in Basis(schema, 0).gauge(Numbered(("one",))).read(empty)] == [0, 0]
+    wide = Schema({f"c{place}": integers(0, 10**6) for place in range(4)})
+    refused = pytest.raises(SchemaError, match="less than 2\\^62")
+    with open_table(pa.table({name: [1] for name in wide.names}), wide) as table, refused:
+        Basis(wide, 1).gauge(Numbered(wide.names)).read(table)
+
+
+@pytest.mark.parametrize(
+    ("people", "names", "form"),
+    [
+        (100, ("age", "sex"), Records),
+        (10**6, ("age", "sex"), Records),  # few cells
+        (10**6, ("age", "pay"), Margins),
+        (10**5, ("age", "pay"), Places),  # of fewer people than half the cells
+        (None, ("pay", "plate"), Places),
+        (10**6, ("pay", "plate", "phone", "card"), Records),  # more than 64 bits
+    ],
+)
+def test_what_any_table_is_looked_up_in_follows_from_public_facts(people: Any, names: Any, form: Any) -> None:
+    wide = {
+        "pay": integers(0, 9_999),
+        "plate": integers(0, 10**7),
+        "phone": integers(0, 10**9),
+        "card": integers(0, 10**9),
+    }
+    schema = Schema({**COLUMNS, **wide})
+    basis = Basis(schema, people)
+    gauge, arrange = all_tabled(basis.gauge(Rows(names)), Space.of(schema, names))
+    kinds = {Rows: Records, Marginals: Margins, Numbered: Places}
+    assert kinds[type(gauge.measure)] is form
+    assert gauge.columns == basis.gauge(Rows(names)).columns and gauge.charged == basis.gauge(Rows(names)).charged
+    if form is Places:
+        assert isinstance(arrange((np.array([1]), np.array([1]))), Places)
 
 
 def test_sets_are_counted_in_few_tables() -> None:

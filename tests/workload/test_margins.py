@@ -201,8 +201,10 @@ def test_the_same_numbers_are_drawn_at_the_same_price(place: int, kind: str, mon
     question, spend = QUESTIONS[place]
     drawn, prices = [], []
     with open_table(data(), SCHEMAS[kind]) as table:
-        for few, form in ((2**16, Records), (0, Margins)):
+        for few, cells, form in ((2**16, 2**25, Records), (0, 2**25, Margins), (0, 0, Places)):
             monkeypatch.setattr(records, "FEW_ROWS", few)
+            monkeypatch.setattr(records, "MOST_CELLS", cells)
+            monkeypatch.setattr(records, "LISTED", cells)
             prepared = question.prepare(Basis(SCHEMAS[kind], table.people), spend)
             prepared.check(table)
             exact = prepared.exact(table)
@@ -211,7 +213,7 @@ def test_the_same_numbers_are_drawn_at_the_same_price(place: int, kind: str, mon
             assert pack(again) == pack(exact)
             drawn.append(pack(prepared.mechanism.run(again, Noise(insecure_seed=3))))
             prices.append((prepared.loss(), prepared.gauge.notes()))
-    assert drawn[0] == drawn[1] and prices[0] == prices[1]
+    assert drawn[0] == drawn[1] == drawn[2] and prices[0] == prices[1] == prices[2]
 
 
 def test_many_different_rows_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

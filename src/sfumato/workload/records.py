@@ -175,12 +175,10 @@ def tabled(gauge: Gauge, space: Space, sets: Iterable[Sequence[str]]) -> tuple[G
     the same columns of the same whole rows, so that they cost the same.
     """
     wanted = tuple(dict.fromkeys(tuple(one) for one in sets))
-    most = min(space.cells, space.cells if gauge.people is None else gauge.people * gauge.rows)
     cells = sum(prod(space.shape(one)) for one in wanted)
-    if most <= FEW_ROWS or cells > MOST_CELLS:
-        return gauge.basis.gauge(Rows(space.names)), lambda found: Records.of(space, found)
-    counted = gauge.basis.gauge(Marginals(wanted, space.names))
-    return counted, lambda found: Margins(space, dict(zip(wanted, found, strict=True)))
+    if _most_rows(gauge, space) <= FEW_ROWS or cells > MOST_CELLS:
+        return all_tabled(gauge, space)
+    return _counted(gauge, space, wanted)
 
 
 def all_tabled(gauge: Gauge, space: Space) -> tuple[Gauge, Arrange]:
@@ -189,12 +187,22 @@ def all_tabled(gauge: Gauge, space: Space) -> tuple[Gauge, Arrange]:
     Decided by public facts: the table of all cells where it is no larger than the rows that may differ, and else these
     rows, each as one number. All of it depends on the same columns of the same whole rows, so that it costs the same.
     """
-    most = min(space.cells, space.cells if gauge.people is None else gauge.people * gauge.rows)
-    if most > FEW_ROWS and space.cells <= min(LISTED, 2 * most):
-        return tabled(gauge, space, [space.names])
+    most = _most_rows(gauge, space)
     if most <= FEW_ROWS or space.cells >= MOST_PLACES:
         return gauge.basis.gauge(Rows(space.names)), lambda found: Records.of(space, found)
+    if space.cells <= min(LISTED, 2 * most):
+        return _counted(gauge, space, (space.names,))
     return gauge.basis.gauge(Numbered(space.names)), lambda found: Places(space, *found)
+
+
+def _most_rows(gauge: Gauge, space: Space) -> int:
+    """Return how many rows may differ, as everybody knows."""
+    return space.cells if gauge.people is None else min(space.cells, gauge.people * gauge.rows)
+
+
+def _counted(gauge: Gauge, space: Space, sets: tuple[tuple[str, ...], ...]) -> tuple[Gauge, Arrange]:
+    measured = gauge.basis.gauge(Marginals(sets, space.names))
+    return measured, lambda found: Margins(space, dict(zip(sets, found, strict=True)))
 
 
 def binned(

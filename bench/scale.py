@@ -29,8 +29,8 @@ COLUMNS, NINE = 8, [tenth / 10 for tenth in range(1, 10)]
 SMALL = 5_000
 
 
-def make_file(path: Path, rows: int) -> None:
-    """Write people with ten rows each, money in cents, a key that few people share, and eight small columns."""
+def make_file(path: Path, rows: int, more: int = 0) -> None:
+    """Write people with ten rows each, money in cents, a key that few people share, eight small columns, and more."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -42,16 +42,23 @@ def make_file(path: Path, rows: int) -> None:
         "cents": np.minimum(draw.lognormal(11, 1.5, rows).astype(np.int64), 10**9),
         "key": draw.integers(0, 10**6, rows),
         **small,
+        **{name: draw.integers(0, 10, rows).astype(np.int8) for name in added(more)},
     }
     pq.write_table(pa.table(columns), path)
 
 
-def schema(*names: str, person: bool = False) -> Any:
+def added(more: int) -> list[str]:
+    """Return the names of so many further columns, of ten values each."""
+    return [f"w{place}" for place in range(more)]
+
+
+def schema(*names: str, person: bool = False, more: int = 0) -> Any:
     from sfumato.domain import integers
     from sfumato.table import Schema
 
     domains = {"cents": integers(0, 10**9, missing=0), "key": integers(0, 10**7, missing=0)}
     domains |= {f"c{place}": integers(0, 3 + 2 * place, missing=0) for place in range(COLUMNS)}
+    domains |= {name: integers(0, 9, missing=0) for name in added(more)}
     chosen = {name: domains[name] for name in names or domains}
     return Schema(chosen, person="person", rows_per_person=10) if person else Schema(chosen)
 

@@ -1,13 +1,13 @@
 """Every kind of question at every size on every engine: what is answered, refused, or charged and lost.
 
-    python -m bench.scale_matrix [--rows 100000 1000000] [--engines duckdb spark] [--worlds alone people "come and go"]
-        [--memory-limit 1GB] [--master local[2]] [--only quantiles …]
+    python -m bench.scale_matrix [--rows 100000 1000000] [--engines duckdb spark]
+        [--worlds alone people "come and go" wide] [--memory-limit 1GB] [--master local[2]] [--only quantiles …]
 
 Beside the CPU seconds of a question, of this process and of Spark's, stands how often that is the raw query of the same
 engine. DuckDB has `--memory-limit`; Spark has a driver of 600 MB that hands over 16 MB at most at once, and executors
 apart with `--master local-cluster[2,1,1024]`. Questions are asked in a process of their own with a ledger on disk: what
 a process takes with it that dies is seen there. The number of questions that were charged and have no answer must be 0;
-otherwise this ends with 1.
+otherwise this ends with 1. A wide table, of 500 columns, is asked up to 10^5 rows.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,8 +29,11 @@ from typing import Any
 from bench.scale import COLUMNS, HOME, NINE, make_file, peak, schema
 
 NAMES = [f"c{place}" for place in range(COLUMNS)]
-WORLDS = ("alone", "people", "come and go")
-"""One row a person; several rows a person; and these, where people come and go, so that their number is private."""
+WORLDS = ("alone", "people", "come and go", "wide")
+"""One row a person; several rows a person; these, where people come and go, so that their number is private; and
+several rows a person of 500 columns, all declared."""
+WIDE, WIDE_ROWS = 490, 10**5
+"""How many columns more a wide table has, and up to how many rows it is asked: its file grows with their product."""
 ENGINES = ("duckdb", "spark")
 LIST = ", ".join(NAMES)
 
@@ -102,6 +106,8 @@ def session(master: str, place: str) -> Any:
         "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
         "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     }
+    if apart := re.fullmatch(r"local-cluster\[\d+,\d+,(\d+)\]", master):
+        settings["spark.executor.memory"] = f"{apart[1]}m"
     builder = SparkSession.builder.master(master).appName("sfumato-scale")
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -154,7 +160,8 @@ def run_questions(options: argparse.Namespace) -> None:
     from sfumato.errors import SfumatoError
 
     warnings.simplefilter("ignore")
-    described, spend = schema(person=options.world != "alone"), Approximate(1, 1e-6)
+    more = WIDE if options.world == "wide" else 0
+    described, spend = schema(person=options.world != "alone", more=more), Approximate(1, 1e-6)
     relation = ADD_REMOVE if options.world == "come and go" else REPLACE_ONE
     how: dict[str, Any] = {"ledger": options.ledger, "relation": relation, "storage": "DISK_ONLY"}
     how |= {"memory_limit": options.memory_limit, "most_rows": int(Path(options.file).stem), "snapshot": "bench"}
@@ -216,6 +223,15 @@ def matrix_of(file: Path, chosen: tuple[str, str], names: list[str], options: ar
             yield {"name": begun, "cpu": 0.0, "raw": None, "peak": 0.0, "outcome": _died(ledger, done.returncode)}
 
 
+def _made(place: Path, rows: int, world: str) -> Path:
+    """Return the file of a table, called by its rows; it is made once."""
+    file = place / ("wide" if world == "wide" else "narrow") / f"{rows}.parquet"
+    if not file.exists():
+        file.parent.mkdir(exist_ok=True)
+        make_file(file, rows, WIDE if world == "wide" else 0)
+    return file
+
+
 def _died(ledger: str, code: int) -> str:
     """Say whether a question in whose middle the process died had been charged."""
     from sfumato.ledger import Ledger
@@ -247,16 +263,18 @@ def main() -> None:
     print("| rows | engine | table | question | CPU s | times raw | peak MiB | outcome |\n" + "|---" * 8 + "|")
     with tempfile.TemporaryDirectory() as place:
         for rows in sorted(set(options.rows)):
-            file = Path(place) / f"{rows}.parquet"
-            make_file(file, rows)
             for chosen in [(one, world) for one in options.engines for world in options.worlds]:
+                if chosen[1] == "wide" and rows > WIDE_ROWS:
+                    continue
+                file = _made(Path(place), rows, chosen[1])
                 for found in matrix_of(file, chosen, names, options):
                     times = f"{found['cpu'] / found['raw']:.1f}" if found["raw"] else ""
                     cells = [f"{rows:,}", *chosen, found["name"], f"{found['cpu']:.2f}", times, f"{found['peak']:.0f}"]
                     print(f"| {' | '.join(cells)} | {found['outcome']} |", flush=True)
                     asked += found["name"] in names
                     lost += found["outcome"].startswith("lost")
-            file.unlink()
+            for file in Path(place).rglob("*.parquet"):
+                file.unlink()
     print(f"\n{asked} questions asked, {lost} charged and lost.")
     raise SystemExit(1 if lost else 0)
 

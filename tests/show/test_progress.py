@@ -86,6 +86,24 @@ def test_long_work_says_one_line_where_it_is_piped(monkeypatch, capsys) -> None:
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        (lambda: 0.0001, "It takes about 2 minutes.\n"),
+        (lambda: 0.5, ""),  # nearly done
+        (lambda: 0.0, ""),
+        (lambda: None, ""),
+        (None, ""),
+        (lambda: 1 / 0, ""),
+    ],
+)
+def test_how_long_it_takes_is_said_beforehand_where_it_is_long(part, said, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    with progress.watched("Opening", part, piped="It takes about {about}."):
+        time.sleep(0.2)
+    assert capsys.readouterr().err == said
+
+
 def test_a_listener_hears_what_the_work_says_and_not_how_far_a_reading_is() -> None:
     found: list[float] = []
     with progress.heard(found.append), progress.watched("Fitting") as step:

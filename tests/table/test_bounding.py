@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from scipy.stats import chi2, kstest
 
 from sfumato.domain import categories, integers
 from sfumato.errors import ParameterError
 from sfumato.table import Bounding, Schema, Way, bounding_of, open_source, open_table
-from sfumato.table.bounding import ORDER, pick_in_engine, pick_in_memory
+from sfumato.table.bounding import ORDER, one_each, pick_in_engine, pick_in_memory, pick_shown
 from sfumato.table.order import keyed_hash, limbs, person_limbs
 from sfumato.table.repair import PERSON
 from tests.table.tables import visits, visits_schema
@@ -85,6 +86,42 @@ def test_both_ways_to_pick_keep_the_same_rows_even_under_ties(limit: int) -> Non
     counts = np.unique(outside.column(PERSON).to_pylist(), return_counts=True)[1]
     assert counts.max() == limit and len(counts) == 40
     source.close()
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_people_whose_rows_lack_what_tells_them_apart_are_left_out_as_a_whole(limit: int) -> None:
+    draw = np.random.default_rng(8)  # noqa: TID251
+    data = pa.table(
+        {
+            PERSON: pa.array(draw.integers(0, 40, 300)),
+            ORDER: pa.array(draw.integers(0, 60, 300), pa.int64()),
+            "a": pa.array(draw.integers(0, 2, 300), pa.int8()),
+            "b": pa.array(draw.integers(0, 9, 300), pa.int8()),
+        }
+    )
+    whole = pick_in_memory(data, limit, ["a", "b"])
+    shown = data.drop_columns(["b"])
+    found, left = pick_shown(shown, limit, ["a", "b"], one_each(shown.column(PERSON)))
+    assert 0 < len(left) < 40 and not set(left.to_pylist()) & set(found.column(PERSON).to_pylist())
+    others = whole.filter(pc.invert(pc.is_in(whole.column(PERSON), value_set=left)))
+
+    def rows(table: pa.Table) -> list[Any]:
+        return sorted(zip(table.column(PERSON).to_pylist(), table.column("a").to_pylist(), strict=True))
+
+    assert rows(found) == rows(others)
+
+
+def test_ids_too_long_for_one_array_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = pc.dictionary_encode
+
+    def narrow(ids: Any) -> Any:
+        if ids.type == pa.string():
+            raise pa.ArrowCapacityError("too long")
+        return plain(ids)
+
+    monkeypatch.setattr(pc, "dictionary_encode", narrow)
+    found = one_each(pa.chunked_array([["x", "y"], ["x", "z"]], pa.string()))
+    assert found.places.to_pylist() == [0, 1, 0, 2] and found.people.to_pylist() == ["x", "y", "z"]
 
 
 def test_which_rows_are_picked_depends_on_the_key_and_on_nobody_else() -> None:

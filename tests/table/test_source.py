@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.errors import SchemaError
-from sfumato.table import Schema, open_source, open_table
+from sfumato.table import Schema, open_source, open_table, reading
 from tests.imputed import booleans, categories, dates, fixed, integers, text
 
 pytestmark = [
@@ -266,3 +267,17 @@ def test_other_endings_say_what_to_do(tmp_path: Path, name: str, hint: str) -> N
     (tmp_path / name).write_text("age")
     with pytest.raises(SchemaError, match=hint):
         open_source(tmp_path / name)
+
+
+def test_how_long_a_file_takes_to_open_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a pipe after two seconds; on a terminal it stands beside the bar."""
+    pq.write_table(pa.table({"age": range(1000)}), tmp_path / "a.parquet")
+    plain = reading._hashed
+    monkeypatch.setattr(reading, "_hashed", lambda *how: (time.sleep(0.1), plain(*how)))
+    monkeypatch.setattr("sfumato.show.progress.PATIENCE", 0.01)
+    monkeypatch.setattr("sfumato.table.engine.Source.part_done", lambda _: 0.0001)
+    with open_table(tmp_path / "a.parquet", Schema({"age": integers(0, 999)})):
+        pass
+    assert capsys.readouterr().err == "Opening takes about 2 minutes: every declared column is read once.\n"

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,9 +15,11 @@ from scipy.stats import chi2, kstest
 
 from sfumato.domain import Text, integers, text
 from sfumato.table import Schema, open_table
+from sfumato.table.bounding import ORDER, ordered
 from sfumato.table.data import Table
+from sfumato.table.engine import Source
 from sfumato.table.gauge import Basis
-from sfumato.table.measure import Rows
+from sfumato.table.measure import Marginals, Rows
 from sfumato.table.order import FAN, keyed_hash
 from tests.table.cluster import SPARK_MARKS
 from tests.table.reference import picked
@@ -65,6 +68,58 @@ def test_the_rows_of_a_wide_table_are_picked_as_python_picks_them(
         # Of a wide table only what was read is kept.
         (held,) = {names for _, names in table._kept}
         assert held == set(shown)
+
+
+def narrow_few(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let every row of a person have the same hash, and count how often the hash is written."""
+    written = []
+
+    def same(rows: Any, schema: Schema, rule: Any, source: Any) -> Any:
+        written.append(1)
+        return ordered(rows, schema, rule, source).mutate(**{ORDER: ibis.literal(7, "int32")})
+
+    monkeypatch.setattr("sfumato.table.data.ordered", same)
+    return written
+
+
+@pytest.mark.parametrize("people_at_once", [2**18, 2])
+@pytest.mark.parametrize("person", ["number", "text"])
+def test_rows_that_hash_alike_are_told_apart_by_columns_that_nobody_reads(
+    person: str, people_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is read of a wide table are the columns of the question; of equal hashes the others decide."""
+    written = narrow_few(monkeypatch)
+    monkeypatch.setattr("sfumato.table.data.PEOPLE_AT_ONCE", people_at_once)
+    schema = schema_of(40)
+    rows = rows_of(schema, 6, 5)
+    for place, row in enumerate(rows):
+        row["id"] = row["id"] if person == "number" else f"p{row['id']}"
+        row["c1"] = 0 if place % 5 < 3 else row["c1"]  # some are equal in what is read
+    found = []
+    for way in ("memory", "engine"):
+        if way == "engine":
+            monkeypatch.setattr(Table, "keep_first", in_engine)
+        with open_table(arrow(rows), schema) as table:
+            found.append([read(table, ("c1",)), read(table, ("c1", "c10")), read(table, ("c39",))])
+        if way == "memory" and people_at_once > 6:
+            assert len(written) == 1  # once for all questions
+    assert found[0] == found[1]
+
+
+def test_only_the_columns_of_a_question_leave_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema, fetched = schema_of(40), []
+    plain = Source.fetched
+    monkeypatch.setattr(Source, "fetched", lambda self, *how: fetched.append(how[0].columns) or plain(self, *how))
+    with open_table(arrow(rows_of(schema, 6, 5)), schema) as table:
+        read(table, ("c1", "c2"))
+    assert max(map(len, fetched)) == 4  # these, the person and the order
+
+
+def test_a_bare_count_of_a_wide_table_is_read() -> None:
+    schema = schema_of(40)
+    with open_table(arrow(rows_of(schema, 6, 5)), schema) as table:
+        (found,) = Basis(schema, 6).gauge(Marginals(((),), ())).read(table)
+        assert int(found) == 12
 
 
 def wide_chance(position: int, limbs: int, key: str, mixer: Any = keyed_hash) -> float:

@@ -44,6 +44,7 @@ SHAPES: dict[str, str] = {
     "agnostic.Found": "sfumato.papers.query_release.learning.agnostic",
     "Records": "sfumato.workload.records",
     "Margins": "sfumato.workload.records",
+    "Places": "sfumato.workload.records",
     "Space": "sfumato.workload.space",
     "measure.Codes": "sfumato.table.measure",
     "Sparse": "sfumato.table.sparse",

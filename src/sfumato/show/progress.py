@@ -48,10 +48,11 @@ def watched(words: str, part: Part | None = None, *, piped: str = "") -> Iterato
 
     Work that cannot call it hands in `part`, which is asked now and then how far the work is; where neither is known
     the bar pulses beside the seconds. Where the error stream is no terminal the sentence `piped`, if there is one, is
-    written there once, after the same two seconds.
+    written there once, after the same two seconds; one with {about} says how long the work takes, and is written where
+    `part` tells that, and it is ten seconds or more.
     """
     if not sys.stderr.isatty():
-        with _said_once(piped):
+        with _said_once(piped, part):
             yield _listener.get() or quiet
         return
     done: list[float] = []
@@ -74,17 +75,46 @@ def tracked(things: Iterable[Thing], words: str, total: int) -> Iterator[Thing]:
 
 
 @contextmanager
-def _said_once(sentence: str) -> Iterator[None]:
+def _said_once(sentence: str, part: Part | None) -> Iterator[None]:
     if not sentence:
         yield
         return
-    timer = Timer(PATIENCE, lambda: print(sentence, file=sys.stderr, flush=True))
+
+    def say() -> None:
+        if said := _with_time(sentence, part):
+            print(said, file=sys.stderr, flush=True)
+
+    timer = Timer(PATIENCE, say)
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+
+
+def _with_time(sentence: str, part: Part | None) -> str:
+    """Return a sentence with how long the work takes, if it says so; nothing where that is short or not known."""
+    if "{about}" not in sentence:
+        return sentence
+    known = None
+    with suppress(Exception):  # the work may just have ended, and what could tell is gone
+        known = None if part is None else part()
+    about = in_words(PATIENCE / known) if known else ""
+    return sentence.format(about=about) if about else ""
+
+
+def in_words(seconds: float) -> str:
+    """Return about how long something takes; nothing of less than ten seconds.
+
+    >>> in_words(9), in_words(44), in_words(100), in_words(20_000)
+    ('', '40 seconds', '2 minutes', '6 hours')
+    """
+    if seconds < 10:
+        return ""
+    if seconds < 90:
+        return f"{round(seconds, -1):.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5_400 else f"{seconds / 3_600:.0f} hours"
 
 
 def _draw(words: str, part: Part | None, done: list[float], ended: Event) -> None:
@@ -106,9 +136,17 @@ def _bar() -> Iterator[Any]:
         yield _drawn[-1]
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    told = (BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), *told)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         _drawn.append(bar)
         try:

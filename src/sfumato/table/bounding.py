@@ -21,7 +21,7 @@ from sfumato.domain import Text
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 from sfumato.table.order import engine_text_number, keyed_hash, limbs, person_limbs
-from sfumato.table.owners import Owners
+from sfumato.table.owners import Owners, owners_of
 from sfumato.table.repair import KEY, PERSON
 from sfumato.table.schema import Schema
 
@@ -218,12 +218,49 @@ def pick_in_engine(table: ir.Table, limit: int, ties: Sequence[str]) -> ir.Table
 
 def pick_in_memory(table: Any, limit: int, ties: Sequence[str]) -> Any:
     """Keep the same rows of an Arrow table: the twin of `pick_in_engine`, several times faster on one machine."""
-    import pyarrow.compute as pc
+    kept, _ = pick_shown(table, limit, ties, one_each(table.column(PERSON)))
+    return kept.drop_columns([ORDER])
 
-    people = pc.dictionary_encode(table.column(PERSON).combine_chunks()).indices.to_numpy(zero_copy_only=False)
-    order = table.column(ORDER).to_numpy()
-    kept = _first_places(people, order, limit, lambda rows: [_ranks(table.column(name), rows) for name in ties])
-    return table.drop_columns([ORDER]).filter(kept)
+
+def one_each(ids: Any) -> Owners:
+    """Return whose rows they are, of ids that are too long for one array too."""
+    import pyarrow as pa
+
+    found = owners_of(ids) or owners_of(ids.cast(pa.large_string()))
+    assert found is not None, "Offsets of 64 bits hold what memory does."
+    return found
+
+
+def pick_shown(table: Any, limit: int, ties: Sequence[str], owners: Owners) -> tuple[Any, Any]:
+    """Keep the first `limit` rows of each person, of a table that may lack columns that tell rows of equal order apart.
+
+    Rows of equal order that are equal in all that is there are the same row to whoever reads it. Where they differ and
+    a column of `ties` is missing, nothing of their person is kept: such people are returned beside what is, None where
+    there is nobody.
+    """
+    import pyarrow as pa
+
+    order, places = table.column(ORDER).to_numpy(), owners.places.to_numpy()
+    known = set(ties) <= set(table.column_names)
+    compared = ties if known else [name for name in table.column_names if name not in (PERSON, ORDER)]
+    kept = (owners.counts <= limit)[places]
+    rows = np.flatnonzero(~kept)
+    # Person and order share one integer, so that one sort arranges both.
+    packed = (places[rows].astype(np.int64) << 31) | order[rows].astype(np.int64)
+    arranged = np.argsort(packed)
+    undecided = np.unique(packed[arranged][_differ(rows[arranged], packed[arranged], table, compared)] >> 31)
+    if known and len(undecided):
+        arranged = np.lexsort([*(_ranks(table.column(name), rows) for name in reversed(ties)), packed])
+    owner = packed[arranged] >> 31
+    # A row is among the first ones when the row that many places before it is somebody else's.
+    early = np.ones(len(owner), bool)
+    early[limit:] = owner[limit:] != owner[:-limit]
+    left = None
+    if not known and len(undecided):
+        early &= ~np.isin(owner, undecided)
+        left = owners.people.take(pa.array(undecided))
+    kept[rows[arranged[early]]] = True
+    return table.filter(kept), left
 
 
 def _ranks(column: Any, rows: Any) -> Any:
@@ -235,25 +272,11 @@ def _ranks(column: Any, rows: Any) -> Any:
     return pc.rank(cells, tiebreaker="dense").to_numpy()
 
 
-def _differ(rows: Any, packed: Any, ranks: Any) -> bool:
-    """Tell whether two neighbours of equal person and order differ in content, so that the sort left them open."""
+def _differ(rows: Any, packed: Any, table: Any, names: Sequence[str]) -> Any:
+    """Return the places of neighbours of equal person and order that differ in some columns: a sort left them open."""
     tied = np.flatnonzero(packed[1:] == packed[:-1])
-    columns = ranks(np.concatenate([rows[tied], rows[tied + 1]])) if len(tied) else []
-    return any((column[: len(tied)] != column[len(tied) :]).any() for column in columns)
-
-
-def _first_places(people: Any, order: Any, limit: int, ranks: Any) -> Any:
-    """Tell which rows are among the first `limit` of their person."""
-    kept = np.bincount(people)[people] <= limit if len(people) else np.zeros(0, bool)
-    rows = np.flatnonzero(~kept)
-    # Person and order share one integer, so that one sort arranges both.
-    packed = (people[rows].astype(np.int64) << 31) | order[rows].astype(np.int64)
-    arranged = np.argsort(packed)
-    if _differ(rows[arranged], packed[arranged], ranks):
-        arranged = np.lexsort([*reversed(ranks(rows)), packed])
-    owner = packed[arranged] >> 31
-    # A row is among the first ones when the row that many places before it is somebody else's.
-    early = np.ones(len(owner), bool)
-    early[limit:] = owner[limit:] != owner[:-limit]
-    kept[rows[arranged[early]]] = True
-    return kept
+    found = np.zeros(len(tied), bool)
+    for name in names if len(tied) else []:
+        ranks = _ranks(table.column(name), np.concatenate([rows[tied], rows[tied + 1]]))
+        found |= ranks[: len(tied)] != ranks[len(tied) :]
+    return tied[found]

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import DataChanged, SchemaError
 from sfumato.show.progress import watched
 from sfumato.table.bounding import (
+    ORDER,
     Bounding,
     Way,
     bounding_of,
+    one_each,
     ordered,
     pick_in_engine,
     pick_in_memory,
+    pick_shown,
     rows_by_person,
     told_apart,
     weigh_in_memory,
@@ -118,6 +121,7 @@ class Table:
         self.public_people: int | None = None  # what a plan may know; everybody who only runs queries need not
         self.public_rows: int | None = None  # so is this, and it is what somebody said
         self._kept: dict[tuple[Bounding, frozenset[str]], ir.Table] = {}
+        self._orders: dict[str, ir.Table] = {}  # the rows in the order of a key, as queries
         self._plans: dict[Hashable, PlannedQuery] = {}  # by what was asked, the oldest first
         self._flats: dict[str, Table] = {}  # the rows of statements, by their schema, the oldest first
 
@@ -219,7 +223,9 @@ class Table:
         # Whose row it is matters again only where groups are picked.
         hidden = [] if rule.groups is not None else [PERSON]
         if rule.way is Way.PICK:
-            unread = [name for name in self.schema.names if name not in names]
+            # A frame without a column has no rows for an engine, so that of a bare count one is kept.
+            read = names or self.schema.names[:1]
+            unread = [name for name in self.schema.names if name not in read]
             return self._picked(rule, [*hidden, *unread])
         rows = self._coded.select(*names, PERSON)
         found = self._owned(rows) if self._fits_memory(len(names)) else None
@@ -233,15 +239,30 @@ class Table:
         return kept
 
     def _picked(self, rule: Bounding, hidden: list[str]) -> ir.Table:
-        keyed = bool(self.schema.row_key)
+        keyed, rows = bool(self.schema.row_key), self._pickable
         return self.keep_first(
-            told_apart(self._coded, self.schema) if keyed else self._coded,
-            lambda rows: ordered(rows, self.schema, rule, self.source),
+            rows,
+            lambda part: self._arranged(rule) if part is rows else ordered(part, self.schema, rule, self.source),
             rule.rows,
             # Equal hashes are told apart by the bytes of the key, and never by a cell where there is one.
             [KEY] if keyed else self.schema.names,
             [*hidden, KEY] if keyed else hidden,
         )
+
+    @cached_property
+    def _pickable(self) -> ir.Table:
+        """The rows that whole rows are picked from: one for every row key of a person."""
+        return told_apart(self._coded, self.schema) if self.schema.row_key else self._coded
+
+    def _arranged(self, rule: Bounding) -> ir.Table:
+        """Return these rows with the order in which those of a person are picked, by a query that is written once.
+
+        Of a row of hundreds of columns it is long: to write it takes longer than to run it, unless rows are many.
+        """
+        if rule.key not in self._orders:
+            rows = self._pickable
+            self._orders[rule.key] = guarded(lambda: ordered(rows, self.schema, rule, self._source))
+        return self._orders[rule.key]
 
     def _one_row_each(self) -> ir.Table:
         """Return the rows of a table whose people have one row by declaration; who has more counts as an empty row."""
@@ -281,8 +302,31 @@ class Table:
             # Whole people go into one shard, so it does not matter which; it only keeps the memory small. A mask and
             # no remainder: the engine's hash is signed.
             part = rows if shards == 1 else rows.filter(rows[PERSON].hash() & (shards - 1) == shard)
-            kept.append(pick_in_memory(self.run(place(part)), limit, tuple(ties)).drop_columns(list(hidden)))
+            kept.append(self._first_of(place(part), limit, tuple(ties), hidden))
         return self._source.registered(pyarrow.concat_tables(kept))
+
+    def _first_of(self, placed: ir.Table, limit: int, ties: Sequence[str], hidden: Sequence[str]) -> Any:
+        """Return the first of each person's rows as an Arrow table of the columns that are not hidden.
+
+        Only these are read. Who has rows of equal order that differ in them is looked up with all that tells rows
+        apart: that is an accident of the hash, since otherwise such rows are equal in everything.
+        """
+        import pyarrow
+
+        shown = [PERSON, *(name for name in placed.columns if name not in {*hidden, PERSON, ORDER})]
+        rows = self.run(placed.select(*shown, ORDER))
+        found, left = pick_shown(rows, limit, ties, self._owning(rows.column(PERSON)))
+        if left is not None:
+            people = self._source.registered(pyarrow.table({PERSON: left}))
+            whole = pick_in_memory(self.run(placed.semi_join(people, PERSON)), limit, ties)
+            self._source.forget(people.get_name())
+            found = pyarrow.concat_tables([found.select(shown), whole.select(shown)])
+        return found.select([name for name in shown if name not in hidden])
+
+    def _owning(self, ids: Any) -> Owners:
+        """Return whose rows these are: as they were told apart at opening, where they are those rows."""
+        known: Owners | None = self.__dict__.get("_owners")
+        return known if known is not None and known.own(ids) else one_each(ids)
 
     @cached_property
     def _coded(self) -> ir.Table:
@@ -299,7 +343,8 @@ class Table:
         """Leave all rows out but those of some people, before anything is done with them; next to DuckDB only."""
         import pyarrow
 
-        assert not self._kept and "_rows_by_person" not in self.__dict__, "Something was read of everybody before."
+        read = {"_rows_by_person", "_pickable"} & self.__dict__.keys()
+        assert not self._kept and not read, "Something was read of everybody before."
         kind = self._coded.select(PERSON).schema().to_pyarrow().field(0).type
         shown = self._source.registered(pyarrow.table({PERSON: pyarrow.array(ids, kind)}))
         self.__dict__["_coded"] = guarded(lambda: self._source.named(self._coded.semi_join(shown, PERSON)))
@@ -386,7 +431,8 @@ class Table:
         """Let go of the source and of what was kept."""
         self._kept.clear()
         self._plans.clear()
-        for name in ("_rows_by_person", "_owners", "_coded"):
+        self._orders.clear()
+        for name in ("_rows_by_person", "_owners", "_coded", "_pickable"):
             self.__dict__.pop(name, None)
         self._source.close()
 

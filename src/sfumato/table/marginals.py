@@ -1,7 +1,8 @@
 """Exact tables of counts over several sets of columns, counted where the rows are: only the tables are held here.
 
 Next to DuckDB rows come past in batches, and every table adds what it finds in them; a cluster counts all sets in few
-queries. Time grows with rows times sets, memory with the cells of the tables, however many rows are different.
+queries. Time grows with rows times tables, memory with the cells of the tables, however many rows are different. Sets
+that fit into one table are counted together there, and are sums of it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,16 @@ SETS_AT_ONCE = 64
 
 MOST_NAMES = 60
 
+TOGETHER = (2**16, 2**14, 2**12, 2**10)
+"""Up to so many cells a table has that sets are counted in together: a processor keeps it close. Fewer where there
+would be too many such tables."""
+
+ROOM = 2**23
+"""So many cells such tables have together, above those of the sets themselves."""
+
+ROWS_AT_ONCE = 2**17
+"""So many rows are placed in all tables before the next ones are: their codes stay close to the processor, too."""
+
 
 @dataclass(frozen=True)
 class Binned:
@@ -52,11 +63,13 @@ def count_sets(table: Table, rows: ir.Table, sets: Sequence[Set], binned: Sequen
     """Return the counts of all cells of each set, an array with one axis for each of its columns."""
     for column in binned:
         rows = rows.mutate(**{column.name: _bin(rows[column.base].cast("int64"), column.starts).cast("int32")})
-    widest = _widest(sets)
-    axes = _axes(table, widest, binned)
-    shapes = {one: tuple(axes[name].size for name in one) for one in widest}
-    found = {one: np.zeros(prod(shapes[one]), np.int64) for one in widest}
-    count = _in_batches if table.source.is_duckdb else _in_cluster
+    listed = sorted({tuple(sorted(one)) for one in sets}, key=lambda one: (-len(one), one))
+    axes = _axes(table, listed, binned)
+    near = table.source.is_duckdb
+    held = held_together(listed, {name: axis.size for name, axis in axes.items()}, TOGETHER if near else ())
+    shapes = {one: tuple(axes[name].size for name in one) for one in held.values()}
+    found = {one: np.zeros(prod(shape), np.int64) for one, shape in shapes.items()}
+    count = _in_batches if near else _in_cluster
 
     def add(one: Set, places: Any, counts: Any) -> None:
         if counts is None:
@@ -64,9 +77,8 @@ def count_sets(table: Table, rows: ir.Table, sets: Sequence[Set], binned: Sequen
         else:
             found[one][places] = counts
 
-    count(table, rows, widest, axes, add)
-    shaped = {one: counts.reshape(shapes[one]) for one, counts in found.items()}
-    return [_margin(one, shaped) for one in sets]
+    count(table, rows, list(found), axes, add)
+    return [_margin(one, held[tuple(sorted(one))], shapes, found) for one in sets]
 
 
 def _bin(code: Any, starts: Sequence[int]) -> Any:
@@ -98,21 +110,78 @@ def _axes(table: Table, sets: Sequence[Set], binned: Sequence[Binned]) -> dict[s
     return found
 
 
-def _widest(sets: Sequence[Set]) -> list[Set]:
-    """Return the sets that no other one contains, each once: the others are sums of these."""
-    kept: list[Set] = []
-    for one in sorted({tuple(sorted(one)) for one in sets}, key=len, reverse=True):
-        if not any(set(one) <= set(other) for other in kept):
-            kept.append(one)
-    return kept
+def held_together(sets: Sequence[Set], sizes: Mapping[str, int], together: Sequence[int] = ()) -> dict[Set, Set]:
+    """Return for each set of sorted names the one that it is counted in; the widest sets come first.
+
+    A set inside of another is a sum of it. Beyond that sets are joined while they have few cells together: of the
+    limits on that, the first is taken under which all of them fit the room there is.
+
+    >>> found = held_together([("a", "b"), ("a", "c"), ("b", "c"), ("a",)], {"a": 2, "b": 3, "c": 4}, [100])
+    >>> set(found.values())
+    {('a', 'b', 'c')}
+    """
+    alone = sum(prod(sizes[name] for name in one) for one in sets)
+    for most in together:
+        if (found := _joined(sets, sizes, most, alone + ROOM)) is not None:
+            return found
+    found = _joined(sets, sizes, 0, alone)
+    assert found is not None, "Sets that are not joined have no more cells than they have."
+    return found
 
 
-def _margin(wanted: Set, found: dict[Set, Any]) -> Any:
+def _joined(sets: Sequence[Set], sizes: Mapping[str, int], most: int, room: int) -> dict[Set, Set] | None:
+    """Return what each set is counted in, of at most so many cells where it holds several; None beyond the room."""
+    left: dict[str, list[Set]] = {name: [] for name in sizes}
+    for one in sets:
+        for name in one:
+            left[name].append(one)
+    found: dict[Set, Set] = {}
+    for one in sets:
+        if one in found:
+            continue
+        names, inside = _grown(one, left, sizes, most)
+        held = tuple(sorted(names))
+        found |= dict.fromkeys(inside or [one], held)
+        room -= prod(sizes[name] for name in held)
+        if room < 0:
+            return None
+        for name in names:
+            left[name] = [other for other in left[name] if other not in found]
+    if () in found:
+        found[()] = next(iter(found.values()))  # any table adds up to the number of rows
+    return found
+
+
+def _grown(first: Set, left: Mapping[str, Sequence[Set]], sizes: Mapping[str, int], most: int) -> tuple[set[str], Any]:
+    """Return columns that hold a set and as many of those that are left as few cells allow, and the sets they hold."""
+    names: set[str] = set()
+    lacking: dict[Set, int] = {}
+    gained: dict[str, int] = {}
+    cells, inside, wanted = 1, [], list(first)
+    while wanted:
+        name = wanted.pop()
+        names.add(name)
+        gained.pop(name, None)
+        cells *= sizes[name]
+        for one in left[name]:
+            lacking[one] = lacking.get(one, len(one)) - 1
+            if lacking[one] == 0:
+                inside.append(one)
+            elif lacking[one] == 1:
+                other = next(other for other in one if other not in names)
+                gained[other] = gained.get(other, 0) + 1
+        fitting = [other for other in gained if cells * sizes[other] <= most]
+        if not wanted and fitting:
+            wanted = [max(fitting, key=lambda other: (gained[other], -sizes[other], other))]
+    return names, inside
+
+
+def _margin(wanted: Set, held: Set, shapes: Mapping[Set, tuple[int, ...]], found: dict[Set, Any]) -> Any:
     """Return the table of a set from one that contains it."""
-    held = next(one for one in found if set(wanted) <= set(one))
     others = tuple(place for place, name in enumerate(held) if name not in wanted)
     left = [name for name in held if name in wanted]
-    table = found[held].sum(axis=others) if others else found[held]
+    table = found[held].reshape(shapes[held])
+    table = table.sum(axis=others) if others else table
     return np.transpose(table, [left.index(name) for name in wanted]).copy()
 
 
@@ -141,9 +210,11 @@ def _in_batches(table: Table, rows: ir.Table, sets: Sequence[Set], axes: Mapping
     names = sorted({name for one in sets for name in one})
 
     def take(batch: Any) -> None:
-        columns = _columns(batch, axes, names)
-        for one in sets:
-            add(one, _place(columns, axes, one) if one else np.zeros(batch.num_rows, np.int64), None)
+        for start in range(0, batch.num_rows, ROWS_AT_ONCE):
+            part = batch.slice(start, ROWS_AT_ONCE)
+            columns = _columns(part, axes, names)
+            for one in sets:
+                add(one, _place(columns, axes, one) if one else np.zeros(part.num_rows, np.int64), None)
 
     table.each_batch(rows.select(*names) if names else rows, take)
 

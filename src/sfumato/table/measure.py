@@ -26,7 +26,7 @@ from sfumato.table.view import View
 
 
 class Codes(NamedTuple):
-    """The codes of one column that occur, sorted, and how often each does, in units of the gauge."""
+    """The codes of one column that occur, or of several as one number, sorted, and how often, in units of the gauge."""
 
     codes: Any
     counts: Any
@@ -148,6 +148,22 @@ class Rows(Measure):
         for place, key in enumerate(found):
             codes[place, :] = key
         return Distinct(self.names, codes, np.array(list(found.values()), np.int64))
+
+
+@dataclass(frozen=True)
+class Numbered(Measure):
+    """Whole rows over some columns: which combinations occur, each as one number, and how often."""
+
+    names: tuple[str, ...]
+    whole: ClassVar[bool] = True
+
+    def columns(self) -> frozenset[str]:
+        """Return the columns that are shown."""
+        return frozenset(self.names)
+
+    def query(self, view: View) -> Codes:
+        """Return the places of the combinations in the flat table of all, sorted, and their counts."""
+        return Codes(*view.places(self.names))
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,13 @@ class PlannedTable(Table):
         """Return the rows of a statement as they are written, and those of a table as they would be cut."""
         return self._table.bounded(rule, names) if self._table.flat else super().bounded(rule, names)
 
+    @property
+    def _pickable(self) -> ir.Table:
+        return self._table._pickable
+
+    def _arranged(self, rule: Bounding) -> ir.Table:
+        return self._table._arranged(rule)
+
     def everybody(self) -> ir.Table:
         """Return all rows with their person."""
         return self._table.everybody()

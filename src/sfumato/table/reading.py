@@ -30,6 +30,10 @@ must see the same cells: frames share memory with whoever made them, and others 
 Which lines of a CSV file can be read depends on the columns that are asked for."""
 
 
+OPENING = "Opening takes about {about}: every declared column is read once."
+"""What is said of a long opening where nobody sees its bar."""
+
+
 def readable(source: Source, schema: Schema) -> Source:
     """Return the declared columns, the person and the row key of a source as cells of safe types.
 
@@ -181,7 +185,7 @@ def _pass(source: Source, names: Sequence[str]) -> None:
 
     The hash is what makes an engine decode: it counts cells without looking at them, and takes ends from statistics.
     """
-    with watched("Checking the columns", source.part_done):
+    with watched("Checking the columns", source.part_done, piped=OPENING):
         failure = _failure(source, names)
         damaged = failure is not None and failure.cause == "damaged"
         broken = [name for name in names if damaged and _failure(source, [name])]

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 DENSE_CELLS = 2**22
 """Up to here the cells of a table of counts are listed; beyond, only those that occur."""
 
+MOST_PLACES = 2**62
+"""Below so many cells each has a place that is a number of 64 bits in every engine."""
+
 MOST_ROWS = 2**40
 """More rows than any table here has; a sum whose terms are this many times below 2^62 needs no halves."""
 
@@ -205,13 +208,15 @@ def sizes(schema: Schema, keys: Sequence[str]) -> tuple[int, ...]:
 
 
 def cell_index(table: ir.Table, schema: Schema, keys: Sequence[str]) -> Any:
-    """Return the place of a row's cell in the flat dense table."""
+    """Return the place of a row's cell in the flat table of all cells, of which there are less than 2^62."""
     index: Any = None
-    for name, size in zip(keys, sizes(schema, keys), strict=True):
+    found = [schema.domain(name).size or 1 for name in keys]
+    few = prod(found) <= DENSE_CELLS
+    for name, size in zip(keys, found, strict=True):
         if size == 1:
             continue
         first = schema.domain(name).first
-        offset = table[name].cast("int32" if abs(first) < 2**30 else "int64")
+        offset = table[name].cast("int32" if few and abs(first) < 2**30 else "int64")
         offset = offset if first == 0 else offset - first
         index = offset if index is None else index * size + offset
     return index

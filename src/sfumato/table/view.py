@@ -20,6 +20,7 @@ from sfumato.table.statistics import (
     CELL,
     COUNT,
     DENSE_CELLS,
+    MOST_PLACES,
     MOST_ROWS,
     Part,
     Power,
@@ -135,6 +136,25 @@ class View:
         for place, column in enumerate(columns):
             codes[:, place] = column[arranged]
         return codes, read_total(answer, part_name(0))[arranged]
+
+    def places(self, keys: Sequence[str], where: Any = None) -> tuple[Any, Any]:
+        """Return the combinations of codes that occur, each by its place in the flat table of all, and their counts.
+
+        They are sorted, which is in the order of their codes. Two numbers are held of each, whatever its columns.
+        """
+        keys = _listed(keys)
+        known = [self.table.schema.domain(name).size for name in keys]
+        if None in known or prod(size or 1 for size in known) >= MOST_PLACES:
+            raise SchemaError(
+                "Combinations are numbered where there are less than 2^62 of them; name fewer columns, and no text."
+            )
+        answer = self._ask(keys, [COUNT], where, as_cells=True)
+        counts = read_total(answer, part_name(0))
+        if CELL not in answer.column_names:
+            return np.zeros(1, np.int64)[counts > 0], counts[counts > 0]
+        found = answer.column(CELL).to_numpy().astype(np.int64)
+        arranged = np.argsort(found)
+        return found[arranged], counts[arranged]
 
     def margins(self, sets: Sequence[tuple[str, ...]], binned: Sequence[Binned] = ()) -> list[Any]:
         """Return the counts of all cells over several sets of columns; only these reach this process."""

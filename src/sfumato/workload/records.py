@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from sfumato.table.gauge import Gauge
 from sfumato.table.marginals import Binned
-from sfumato.table.measure import Distinct, Marginals, Rows
+from sfumato.table.measure import Distinct, Marginals, Numbered, Rows
 from sfumato.table.schema import RESERVED
-from sfumato.workload.space import Space
+from sfumato.table.statistics import MOST_PLACES
+from sfumato.workload.space import LISTED, Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,8 @@ class Records:
 
 FEW_ROWS = 2**16
 """Up to so many different rows are read as they are; of more only the tables that are looked at."""
+PLACES_AT_ONCE = 2**18
+"""So many rows are looked up at a time, so that what is worked out of them stays small."""
 MOST_CELLS = 2**25
 """So many cells all tables of one reading have together at most."""
 
@@ -118,7 +121,48 @@ class Margins:
         return int(next(iter(self.tables.values())).sum())
 
 
-Tabled = Records | Margins
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The distinct rows of a table over some columns as `Records` has them, each as one number: its place among all.
+
+    Two numbers are held for each row, however many columns it has; a table takes as many divisions as it has columns.
+    """
+
+    space: Space
+    places: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @property
+    def total(self) -> int:
+        """How many rows there are, equal ones counted each."""
+        return int(self.counts.sum())
+
+    def table(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Return the exact counts over some columns, one axis for each in the order asked for.
+
+        >>> from sfumato.domain import booleans
+        >>> from sfumato.table.schema import Schema
+        >>> space = Space.of(Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)}))
+        >>> Places(space, np.array([1, 2]), np.array([1, 2])).table(["wind"])
+        array([2, 1])
+        """
+        shape = self.space.listed(names)
+        found = np.zeros(prod(shape), dtype=np.int64)
+        # The rest of a place, after the columns that stand behind one.
+        after = {place: prod(self.space.sizes[place + 1 :]) for place in self.space.places(names)}
+        for start in range(0, len(self.places), PLACES_AT_ONCE):
+            part = slice(start, start + PLACES_AT_ONCE)
+            index = np.zeros(len(self.places[part]), dtype=np.int64)
+            for (place, stride), size in zip(after.items(), shape, strict=True):
+                before = self.places[part] // stride
+                index *= size
+                # By a second division: taking the remainder is several times slower.
+                index += before - before // self.space.sizes[place] * self.space.sizes[place]
+            found += np.bincount(index, weights=self.counts[part], minlength=len(found)).astype(np.int64)
+        return found.reshape(shape)
+
+
+Tabled = Records | Margins | Places
 """What tables can be looked up in."""
 
 Arrange = Callable[[Any], Tabled]
@@ -131,12 +175,34 @@ def tabled(gauge: Gauge, space: Space, sets: Iterable[Sequence[str]]) -> tuple[G
     the same columns of the same whole rows, so that they cost the same.
     """
     wanted = tuple(dict.fromkeys(tuple(one) for one in sets))
-    most = min(space.cells, space.cells if gauge.people is None else gauge.people * gauge.rows)
     cells = sum(prod(space.shape(one)) for one in wanted)
-    if most <= FEW_ROWS or cells > MOST_CELLS:
+    if _most_rows(gauge, space) <= FEW_ROWS or cells > MOST_CELLS:
+        return all_tabled(gauge, space)
+    return _counted(gauge, space, wanted)
+
+
+def all_tabled(gauge: Gauge, space: Space) -> tuple[Gauge, Arrange]:
+    """Return the gauge that reads what any table over a space needs, and what brings it into a form to look them up in.
+
+    Decided by public facts: the table of all cells where it is no larger than the rows that may differ, and else these
+    rows, each as one number. All of it depends on the same columns of the same whole rows, so that it costs the same.
+    """
+    most = _most_rows(gauge, space)
+    if most <= FEW_ROWS or space.cells >= MOST_PLACES:
         return gauge.basis.gauge(Rows(space.names)), lambda found: Records.of(space, found)
-    counted = gauge.basis.gauge(Marginals(wanted, space.names))
-    return counted, lambda found: Margins(space, dict(zip(wanted, found, strict=True)))
+    if space.cells <= min(LISTED, 2 * most):
+        return _counted(gauge, space, (space.names,))
+    return gauge.basis.gauge(Numbered(space.names)), lambda found: Places(space, *found)
+
+
+def _most_rows(gauge: Gauge, space: Space) -> int:
+    """Return how many rows may differ, as everybody knows."""
+    return space.cells if gauge.people is None else min(space.cells, gauge.people * gauge.rows)
+
+
+def _counted(gauge: Gauge, space: Space, sets: tuple[tuple[str, ...], ...]) -> tuple[Gauge, Arrange]:
+    measured = gauge.basis.gauge(Marginals(sets, space.names))
+    return measured, lambda found: Margins(space, dict(zip(sets, found, strict=True)))
 
 
 def binned(

@@ -22,7 +22,10 @@ from sfumato.questions.conversation import ApproximateChecking, Box, Weighted, p
 from sfumato.questions.conversation.tables import QuickSums
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
+from sfumato.table.view import View
+from sfumato.workload import records
 from sfumato.workload.builders import marginals
+from sfumato.workload.records import Margins, Places, Records
 from sfumato.workload.space import Space
 from tests.imputed import integers, text
 from tests.questions.conversation.people import COLUMNS, SPEND, ledger, opened, records_of, rows, talk
@@ -67,6 +70,27 @@ def test_ask_sql_in_a_with_block(table: Table) -> None:
         assert conversation.progress.repeated == 1 and conversation.progress.asked == 1
         assert isinstance(conversation.model, Model)
         assert conversation.loss.within(SPEND)
+
+
+@pytest.mark.parametrize(("few", "listed", "form"), [(0, 2**22, Margins), (0, 0, Places)])
+def test_whatever_form_the_rows_have_the_same_is_drawn(
+    table: Table, few: int, listed: int, form: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many rows the table of all cells is read, or each row as one number, before and after a restart."""
+    queries, told = boxes(300), []
+    for way in ("rows", "form"):
+        if way == "form":
+            monkeypatch.setattr(records, "FEW_ROWS", few)
+            monkeypatch.setattr(records, "LISTED", listed)
+            monkeypatch.setattr(View, "distinct", lambda *_: pytest.fail("Rows were read."))
+        with ledger(tmp_path / way) as book:
+            conversation = talk(table, book, noise=Noise(insecure_seed=3))
+            held = conversation._keeper._held
+            assert held is not None and isinstance(held.records, form if way == "form" else Records)
+            first = [(reply.value, reply.source) for reply in conversation.ask_all(queries[:200])]
+        with ledger(tmp_path / way) as book, talk(table, book, noise=Noise(insecure_seed=3)) as again:
+            told.append(first + [(reply.value, reply.source) for reply in again.ask_all(queries[200:])])
+    assert told[0] == told[1] and {source for _, source in told[0]} == {"model", "data"}
 
 
 def test_all_errors_are_within_the_bound_and_most_answers_are_the_models(table: Table) -> None:

@@ -28,7 +28,7 @@ from sfumato.questions.conversation.steps import (
     state_from,
 )
 from sfumato.table.schema import Schema
-from sfumato.workload.records import Records
+from sfumato.workload.records import Tabled
 
 T = TypeVar("T")
 
@@ -38,9 +38,9 @@ class Source:
     """What a conversation is made from: `read` the rows, a `key` for coins, and `begin` from rows to a first state."""
 
     schema: Schema
-    read: Callable[[], Records]
+    read: Callable[[], Tabled]
     key: Callable[[], bytes]
-    begin: Callable[[Records, Noise], dict[str, Any]]
+    begin: Callable[[Tabled, Noise], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Held:
     """What is drawn from: the rows as they were frozen, and the coins of their key."""
 
     seal: Seal
-    records: Records
+    records: Tabled
     coins: Coins
 
     def noise(self, number: int) -> Noise:

@@ -35,7 +35,7 @@ from sfumato.table.data import Table
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Rows
 from sfumato.workload.floors import possible_rows
-from sfumato.workload.records import Records
+from sfumato.workload.records import Tabled, all_tabled
 from sfumato.workload.space import Space
 
 COUNTING = Fraction(1, 50)
@@ -144,7 +144,7 @@ class Proposal:
             cost = Cost.pure(pure_epsilon(talking))
         return [self.gauge.charge(counted.loss() + Loss.flat(cost, self.reads, self.gauge.relation))]
 
-    def begin(self, records: Records, noise: Noise) -> dict[str, Any]:
+    def begin(self, records: Tabled, noise: Noise) -> dict[str, Any]:
         """Return the first state: a count of the rows where it is not public, and the secret of the checking."""
         counted = self.counting()
         rows = (self.gauge.total or 0) if counted is None else max(1, int(counted.run(records.total, noise)))
@@ -236,6 +236,7 @@ def open_conversation(
         queries=queries, failure=failure, method=method, practical=practical, surprise=surprise,
     )  # fmt: skip
     space, gauge, start = asked.space, asked.gauge, asked.start
+    reading, arrange = all_tabled(gauge, space)
     if peak is not None:
         drawn = reduce_support(asked.space, peak=peak, queries=queries, accuracy=accuracy, noise=noise)
         asked = replace(asked, support=drawn.to_json())
@@ -255,11 +256,11 @@ def open_conversation(
     table.require_unchanged()
     if not known:
         require_askable(space)
-        gauge.check(table)
+        reading.check(table)
     steps = _opened(ledger, wanted, asked, asked.event(table.snapshot), analyst)
     source = Source(
         basis.schema,
-        lambda: Records.of(space, gauge.read(table)),
+        lambda: arrange(reading.read(table)),
         new_key if noise is None else lambda: noise.uniform(1 << 256).to_bytes(32, "big"),
         asked.begin,
     )

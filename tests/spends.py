@@ -38,6 +38,7 @@ from sfumato.questions.synthesis.check import CheckedTables
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables
 from sfumato.questions.synthesis.question import Synthesize
+from sfumato.questions.synthesis.triples import TripleTables
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.totals.aggregates import Count, Mean, Sum, Variance
@@ -152,6 +153,8 @@ def described(mechanism: Mechanism) -> str:
         return f"{described(mechanism.cuts)}; {_LAWS[type(mechanism.error.law)]} noise on the measured error"
     if isinstance(mechanism, CheckedTables):
         return f"{described(mechanism.release)}, checked"
+    if isinstance(mechanism, TripleTables):
+        return f"{described(mechanism.stack)[: -len(', fitted')]}, then triples in batches, fitted"
     if isinstance(mechanism, LookedTables):
         return f"{described(mechanism.first)[: -len(', fitted')]}, looked at twice, fitted"
     if type(mechanism) in _WORDS:

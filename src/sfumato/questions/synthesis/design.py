@@ -21,6 +21,7 @@ from sfumato.questions.synthesis.fit import is_dense
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables, SecondLook
 from sfumato.questions.synthesis.shares import ones_share, root_down, short_up, total_share
+from sfumato.questions.synthesis.triples import BATCHES, CHOOSING, MOST, TripleTables
 from sfumato.totals.tables.parts import Columns
 from sfumato.totals.tables.stack import TableStack
 
@@ -39,6 +40,11 @@ FAINT, FAINT_ONES = 60, 0.3
 HOPELESS, HOPELESS_CHOSEN, HOPELESS_DENSE = 12, 45, 9
 """One-way tables alone are nearer the truth with fewer people for each unit of noise of a pair's cell: of all pairs, of
 chosen ones, and, times the root of a pair's cells, of few columns, whose fit is not held back by classes."""
+
+TRIPLES_SHARE, TRIPLES_COLUMNS = 0.2, 16
+"""Of a Gaussian spend: what batches of triples may get, less where there are more columns than this."""
+MOST_TRIPLES, LARGEST_TRIPLE = 6000, 4096
+"""So many triples are candidates of batches, those of the fewest cells, and none of more cells than this."""
 
 PURE_ONES, PURE_CHOOSING, PAIRS_A_COLUMN = 0.1, 0.2, 2
 """Of a pure spend: what goes to one-way tables, what of the rest to choosing pairs, and how many are chosen."""
@@ -71,7 +77,7 @@ def design(facts: SynthesisFacts, spend: Bound, lists: Lists = ()) -> Release | 
     paid = replace(facts, kept=1 - CHECKED) if checks else facts
     bought = _designed(paid, spend)
     found = bought.release
-    few = facts.total is not None and facts.pairs and not isinstance(found, LookedTables)
+    few = facts.total is not None and facts.pairs and not isinstance(found, LookedTables | TripleTables)
     if few and facts.total is not None and facts.total < _fewest(facts, found):
         bought = _designed(replace(paid, pairs=(), triples=False), spend)
     return _checked(facts, bought, lists) if checks else bought.release
@@ -159,7 +165,7 @@ def _widest(release: Release) -> int:
 def _predicted(release: Release) -> float:
     """Return the predicted deviation of a pair's cell, or of a single column's where there are no pairs."""
     chosen = release.candidates if isinstance(release, ChosenTables) else ()
-    stack = release.stack if isinstance(release, ChosenTables) else release
+    stack = release.stack if isinstance(release, ChosenTables | TripleTables) else release
     again = stack.second.evenly().parts if isinstance(stack, LookedTables) else ()
     parts = (*stack.parts, *again, *chosen)
     widest = max(min(len(part.columns), 2) for part in parts)
@@ -195,7 +201,46 @@ def _gaussian(facts: SynthesisFacts, rho: Fraction, spend: Bound) -> Release:
     shares = shares_of(groups, alone)
     if facts.total is not None and facts.total < FAINT * _predicted(stack_of(facts, groups, shares, rho, spend)):
         shares = shares_of(groups, max(alone, FAINT_ONES))
+    batches = _batches(facts, groups, rho, spend)
+    if batches is not None:
+        return batches
     return _with_triples(facts, groups, shares, rho, spend=spend, triples=_triples(facts, spend), pure=False)
+
+
+def _batches(facts: SynthesisFacts, groups: Groups, amount: Fraction, spend: Bound) -> TripleTables | None:
+    """Return two looks and batches of triples after them; None where other designs serve, or noise would be too wide.
+
+    Up to some dozens of triples are measured without a choice, and those of bits alone are chosen in another way.
+    """
+    if not facts.triples or not is_dense(facts.space.sizes) or not _looks_twice(facts, groups, spend, pure=False):
+        return None
+    sizes = facts.space.sizes
+    small = [one for one in _closed(facts, facts.wide) if math.prod(sizes[place] for place in one) <= LARGEST_TRIPLE]
+    if len(small) <= MOST_CHOSEN:
+        return None
+    listed = sorted(small, key=lambda one: (math.prod(sizes[place] for place in one), one))[:MOST_TRIPLES]
+    share = Fraction(TRIPLES_SHARE * min(1, TRIPLES_COLUMNS / len(facts.wide))).limit_denominator(100)
+    units = TableStack(
+        parts=tuple(part_of(facts, columns, True, False, Fraction(1)) for columns in sorted(listed)),
+        shown=facts.space.attributes,
+        rows=facts.gauge.rows,
+        relation=facts.gauge.relation,
+        reads=facts.gauge.charged,
+    )
+    found = TripleTables(
+        stack=_looked(facts, groups, (1 - share) * amount, spend, float(1 - share)),
+        units=units,
+        again=_again(facts, groups, share * amount),
+        price=share * amount,
+        noise="rounded" if facts.rounded else facts.gauge.gaussians,
+        total=facts.total,
+        relation=facts.gauge.relation,
+        reads=facts.gauge.charged,
+    )
+    # As wide as noise can become: of the most tables that a batch may measure, for the least that a batch has.
+    dearest = max(max(part.most(), part.added()) * part.scale() for part in units.parts) * facts.gauge.rows**2
+    widest = 2 * MOST * dearest / (min(BATCHES) * (1 - CHOOSING) * found.price)
+    return found if widest <= LARGEST_SCALE**2 else None
 
 
 def _with_triples(
@@ -339,15 +384,16 @@ def _triples(facts: SynthesisFacts, spend: Bound) -> list[Columns]:
     """
     if not facts.triples or spend.unit != "person" or not is_dense(facts.space.sizes):
         return []
-    wanted = set(facts.pairs)
-
-    def listed(columns: Columns) -> list[Columns]:
-        return [one for one in combinations(columns, 3) if all(pair in wanted for pair in combinations(one, 2))]
-
-    bits, every = listed(facts.bits), listed(facts.wide)
+    bits, every = _closed(facts, facts.bits), _closed(facts, facts.wide)
     if len(every) <= MOST_CHOSEN:
         return every
     return bits if len(bits) > 3 else []
+
+
+def _closed(facts: SynthesisFacts, columns: Columns) -> list[Columns]:
+    """Return the triples of some columns of which all pairs are measured."""
+    wanted = set(facts.pairs)
+    return [one for one in combinations(columns, 3) if all(pair in wanted for pair in combinations(one, 2))]
 
 
 # Laplace noise

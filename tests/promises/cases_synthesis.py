@@ -16,6 +16,7 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedNormal
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.check import CheckedTables
 from sfumato.questions.synthesis.cuts import CutTables, Cutting
+from sfumato.questions.synthesis.every_triple import EveryTriple
 from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables, SecondLook
@@ -159,6 +160,17 @@ BATCHED = TripleTables(
 UNCHOSEN = replace(BATCHED, units=unit_parities((1,)))
 
 
+EVERY = EveryTriple(
+    stack=BATCHED.stack,
+    units=unit_parities((1,)),
+    again=BATCHED.again,
+    price=Fraction(4),
+    noise="discrete",
+    total=4,
+    reads=frozenset("abc"),
+)
+
+
 CHECKED = CheckedTables(
     release=ones_and_pairs((0,), scale=1),
     lists=(((0,), (1,)),),
@@ -243,6 +255,13 @@ class GoesOnByExactTables(TripleTables):
     def run(self, exact: Records, noise: Noise) -> Any:
         object.__setattr__(self, "seen", exact.table(["b"])[1] > 0)
         return super().run(exact, noise)
+
+
+class StandsByExactTables(EveryTriple):
+    """Decides by the exact tables what is measured again."""
+
+    def standing(self, stack: TableStack, numbers: Any, gathered: Any, exact: Any) -> tuple[int, ...]:
+        return (0,) if exact.table(["b"])[1] > 0 else ()
 
 
 class TakesTheWorst(TripleTables):
@@ -410,6 +429,20 @@ CASES = [
         },
         tail=1e-3,
         slow=True,
+    ),
+    PromiseCase(
+        name="all tables, those that stand out again, and a further look",
+        spec_ids=("SY-TRI", "SY-MU"),
+        mechanism=EVERY,
+        pairs=[Neighbours(rows(BITS, *[(0, 0, 0)] * 4), rows(BITS, *[(0, 0, 0)] * 3, (0, 1, 0)), frozenset("b"))],
+        mutants={
+            "half the noise": replace(EVERY, price=4 * EVERY.price),
+            "what stands out by exact tables": StandsByExactTables(**vars(EVERY)),
+            "money spent twice": replace(
+                EVERY, again=MoneySpentTwice(EVERY.again.units, EVERY.again.price, "discrete")
+            ),
+        },
+        tail=1e-5,
     ),
     PromiseCase(
         name="all tables of a batch, and a further look",

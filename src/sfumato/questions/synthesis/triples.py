@@ -46,6 +46,21 @@ Raw = tuple[Any, tuple[Batch, ...], Again | None]
 """What the looks released, the batches, and the further look where batches ended early."""
 
 
+def measured(units: TableStack, places: Sequence[int], money: Fraction, noise: str) -> TableStack:
+    """Return some tables of unit noise, with noise so wide that exactly they cost at most `money`."""
+    some = replace(units, parts=tuple(units.parts[place] for place in places))
+    width = max(short_up(some.person_price / money), SMALLEST_SCALE**2)
+    return replace(some, parts=tuple(widened(part, width, noise) for part in some.parts))
+
+
+def outstanding(residual: Floats, part: Part, among: int) -> bool:
+    """Tell whether what was measured beyond a model is more than noise alone explains, `among` so many tables."""
+    from scipy.stats import chi2
+
+    chance = chi2.sf(float((residual**2).sum()) / part.variance(), prod(size - 1 for size in part.sizes))
+    return bool(chance < FALSE_ALARM / among)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TripleTables(Mechanism):
     """Looks at small tables, then batches of larger ones that a model of them gets most wrong, for `price`.
@@ -106,16 +121,11 @@ class TripleTables(Mechanism):
 
     def measured(self, places: Sequence[int], money: Fraction) -> TableStack:
         """Return some candidates, with noise so wide that exactly they cost at most `money`."""
-        units = replace(self.units, parts=tuple(self.units.parts[place] for place in places))
-        width = max(short_up(units.person_price / money), SMALLEST_SCALE**2)
-        return replace(units, parts=tuple(widened(part, width, self.noise) for part in units.parts))
+        return measured(self.units, places, money, self.noise)
 
     def outstanding(self, residual: Floats, part: Part, among: int) -> bool:
         """Tell whether what was measured beyond the model is more than noise alone explains, `among` so many tables."""
-        from scipy.stats import chi2
-
-        chance = chi2.sf(float((residual**2).sum()) / part.variance(), prod(size - 1 for size in part.sizes))
-        return bool(chance < FALSE_ALARM / among)
+        return outstanding(residual, part, among)
 
     def run(self, exact: Tabled, noise: Noise) -> Raw:
         """Look, then choose and measure, batch by batch, until too little stands out."""

@@ -85,9 +85,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--only", default="", help="tables whose name begins so")
     given = parser.parse_args()
-    print(
-        "| table | epsilon | mean (bar) | largest (bar) | single columns | beside one-way tables | true/stated | CPU s |"
-    )
+    print("| table | epsilon | mean (bar) | largest (bar) | single columns | beside one-ways | true/stated | CPU s |")
     print("|---|---|---|---|---|---|---|---|")
     for bar in BARS:
         if not bar.table.startswith(given.only):

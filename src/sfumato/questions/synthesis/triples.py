@@ -149,8 +149,8 @@ class TripleTables(Mechanism):
             numbers += found
             spent += share
         if again is not None:
-            more, found = replace(self.again, price=(1 - spent) * self.price).released(again)
-            parts, numbers = [*parts, *more], [*numbers, *found]
+            more, others = replace(self.again, price=(1 - spent) * self.price).released(again)
+            parts, numbers = [*parts, *more], [*numbers, *others]
         return parts, numbers
 
     def measuring(self, share: Fraction, places: Sequence[int], batches: Sequence[Batch]) -> Fraction:

@@ -1,6 +1,7 @@
 """Synthetic data: our models and rows beside smartnoise MWEM and MST and the product of one-way tables.
 
-    python -m bench.synthetic DATA [--seeds 5] [--tables adult nltcs compas latent-30 …] [--peers] [--peer-seeds 1]
+    python -m bench.synthetic DATA [--seeds 5] [--quick] [--tables adult nltcs compas latent-30 …] [--budgets …]
+                              [--peers] [--peer-seeds 1]
 
 DATA is a directory with adult.parquet, compas.parquet and, if you have it, nltcs.csv (no licence is known for it, so
 that it is not shipped). Error is the total variation of the 3-way tables, mean over all of them and largest, for the
@@ -25,7 +26,21 @@ from typing import Any
 import numpy as np
 
 from bench.environments import python_of
-from bench.synthetic_tables import Case, Truth, adult, compas, copula, latent, nltcs, rule, scores, tree
+from bench.synthetic_tables import (
+    Case,
+    Truth,
+    adult,
+    chain,
+    compas,
+    copula,
+    few,
+    latent,
+    nltcs,
+    planted,
+    rule,
+    scores,
+    tree,
+)
 
 HOME = Path(__file__).resolve().parent
 PEER_PACKAGES = ["smartnoise-synth==1.0.8"]
@@ -34,9 +49,10 @@ DELTA = "1e-9"
 BUDGETS = ("approximate 1", "approximate 0.1", "pure 1")
 TABLES = (
     *("adult", "nltcs", "compas", "latent-5", "latent-30", "tree-30", "latent-60", "tree-60"),
-    *("scores-22000", "scores-1000000", "rule-13000", "copula-15000"),
+    *("scores-22000", "scores-1000000", "rule-13000", "copula-15000", "chain-20000", "planted-20000", "few-1000"),
 )
 """Real tables; simulated ones by their columns; others, also simulated, by their people."""
+QUICK = ("latent-5", "scores-22000", "rule-13000", "copula-15000", "chain-20000", "planted-20000", "few-1000")
 
 
 def case_of(name: str, data: Path) -> Case | None:
@@ -45,8 +61,9 @@ def case_of(name: str, data: Path) -> Case | None:
     if kind in ("latent", "tree"):
         make = latent if kind == "latent" else tree
         return make(int(size), 50_000)
-    if kind in ("scores", "rule", "copula"):
-        return {"scores": scores, "rule": rule, "copula": copula}[kind](int(size))
+    made = {"scores": scores, "rule": rule, "copula": copula, "chain": chain, "planted": planted, "few": few}
+    if kind in made:
+        return made[kind](int(size))
     path = data / ("nltcs.csv" if kind == "nltcs" else f"{kind}.parquet")
     return {"adult": adult, "compas": compas, "nltcs": nltcs}[kind](data) if path.exists() else None
 
@@ -86,8 +103,8 @@ def ours(name: str, data: Path, budget: str, relation: str, seeds: int) -> dict[
     with open_table(case.rows, case.schema) as table:
         records = records_of(table, space)
         setting = Basis(case.schema, table.people, ADD_REMOVE if relation == "ADD_REMOVE" else REPLACE_ONE)
-    truth = Truth(records)
-    models, rows, seconds, stated = [], [], [], []
+    truth, single = Truth(records), Truth(records, 1)
+    models, rows, seconds, stated, ones, checks = [], [], [], [], [], []
     for seed in range(1, seeds + 1):
         begun = time.process_time()
         prepared = question.prepare(setting, spend_of(budget))
@@ -96,12 +113,21 @@ def ours(name: str, data: Path, budget: str, relation: str, seeds: int) -> dict[
         seconds.append(time.process_time() - begun)
         stated.append(released.made["error"])
         models.append(truth.distance(model.marginal))
+        ones.append(single.distance(model.marginal)[0])
+        check = released.made.get("check")
+        if check is not None:
+            listed = [[space.names[place] for place in one] for one in prepared.mechanism.lists[-1]]  # type: ignore[attr-defined]
+            apart = [np.abs(model.marginal(one) - records.table(one) / records.total).sum() / 2 for one in listed]
+            deviation = float(np.hypot(check["deviation"], check["rows"] / 2))
+            checks.append((released.made["error"], float(np.mean(apart)), deviation))
         rows.append(truth.distance_of_codes(model.codes(records.total, Noise(insecure_seed=1000 + seed))))
     return {
         "method": f"sfumato, {relation}",
         "model": np.mean(models, axis=0).tolist(),
         "rows": np.mean(rows, axis=0).tolist(),
         "spread": float(np.std([mean for mean, _ in models])),
+        "single": float(np.mean(ones)),
+        "checks": checks,
         "stated": float(np.mean(stated)),
         "seconds": float(np.mean(seconds)),
         "memory": peak(),
@@ -125,18 +151,19 @@ def one_ways(name: str, data: Path, budget: str, seeds: int) -> dict[str, Any]:
         records = records_of(table, space)
         setting = Basis(case.schema, table.people, ADD_REMOVE)
     question = Synthesize(marginals(case.schema, width=1, columns=case.columns))
-    truth = Truth(records)
-    found, seconds = [], []
+    truth, single = Truth(records), Truth(records, 1)
+    found, ones, seconds = [], [], []
     for seed in range(1, seeds + 1):
         begun = time.process_time()
         prepared = question.prepare(setting, spend_of(budget))
         model = question.value(prepared.finish(prepared.mechanism.run(records, Noise(insecure_seed=seed))))
         seconds.append(time.process_time() - begun)
         found.append(truth.distance(model.marginal))
+        ones.append(single.distance(model.marginal)[0])
     mean = np.mean(found, axis=0).tolist()
     taken, spread = float(np.mean(seconds)), float(np.std([one for one, _ in found]))
     shown = {"model": mean, "rows": mean, "spread": spread, "stated": None, "seconds": taken, "memory": peak()}
-    return {"method": "product of one-way tables, ADD_REMOVE", **shown, "seeds": seeds}
+    return {"method": "product of one-way tables, ADD_REMOVE", **shown, "single": float(np.mean(ones)), "seeds": seeds}
 
 
 def peer(name: str, data: Path, budget: str, method: str, seeds: int) -> dict[str, Any]:
@@ -211,6 +238,8 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
+    parser.add_argument("--budgets", nargs="*", default=list(BUDGETS), help="such as 'approximate 3'")
+    parser.add_argument("--quick", action="store_true", help="two seeds, and made-up tables of few rows alone")
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--peer-seeds", type=int, default=1)
     parser.add_argument("--run", nargs=4, metavar=("METHOD", "TABLE", "BUDGET", "RELATION"))
@@ -225,12 +254,14 @@ def main() -> None:
             found = peer(name, given.data, budget, method, given.seeds)
         print(json.dumps(found))
         return
+    if given.quick:
+        given.seeds, given.tables = 2, [name for name in given.tables if name in QUICK]
     for name in given.tables:
         case = case_of(name, given.data)
         if case is None:
             print(f"\nSKIPPED: {name} is not in {given.data}.", flush=True)
             continue
-        for budget in BUDGETS:
+        for budget in given.budgets:
             print(f"\n{name}, {case.rows.num_rows} people, {len(case.columns)} columns, {budget}, delta {DELTA}\n")
             print("| method | model: mean TV (largest) | ± | rows: mean TV (largest) | stated | CPU s | MiB | seeds |")
             print("|---|---|---|---|---|---|---|---|")

@@ -163,6 +163,39 @@ def copula(people: int, seed: int = 91) -> Case:
     return coded(f"copula-{people}", np.stack(found, axis=1))
 
 
+def chain(people: int, seed: int = 21) -> Case:
+    """Return five columns that follow from each other, two of them together: strong pairs, and a few triples."""
+    draw = np.random.default_rng(seed)
+    first = draw.integers(0, 8, people)
+    second = (first + draw.integers(0, 3, people)) % 8
+    third = (second // 2 + (draw.random(people) < 0.3)).clip(0, 3)
+    fourth = ((first + third) % 3 + (draw.random(people) < 0.2)).clip(0, 3)
+    fifth = (draw.random(people) < (0.1 + 0.15 * third)).astype(int)
+    return coded(f"chain-{people}", np.stack([first, second, third, fourth, fifth], axis=1))
+
+
+def planted(people: int, seed: int = 5) -> Case:
+    """Return nine even columns, of which the last follows from the two before it: no pair shows anything."""
+    draw = np.random.default_rng(seed)
+    found = [draw.integers(0, size, people) for size in (2, 3, 4, 3, 2, 3, 2, 3)]
+    found.append((found[6] + found[7] + (draw.random(people) < 0.1)) % 3)
+    return coded(f"planted-{people}", np.stack(found, axis=1))
+
+
+def few(people: int, seed: int = 61) -> Case:
+    """Return twenty columns of up to twelve values, each near an earlier one: pairs of few people drown."""
+    draw = np.random.default_rng(seed)
+    found: list[Any] = []
+    for place, size in enumerate(draw.integers(2, 13, 30)):
+        if not place:
+            found.append(draw.choice(size, people, p=draw.dirichlet(np.ones(size))))
+            continue
+        parent = found[draw.integers(max(0, place - 6), place)]
+        shares = draw.dirichlet(np.full(size, 0.7), parent.max() + 1).cumsum(axis=1)[parent]
+        found.append(np.minimum((shares < draw.random(people)[:, None]).sum(axis=1), size - 1))
+    return coded(f"few-{people}", np.stack(found[:20], axis=1))
+
+
 class Truth:
     """The exact tables of some width, and how far another distribution is from them."""
 

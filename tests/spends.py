@@ -35,9 +35,11 @@ from sfumato.questions.synopsis.question import Synopsize
 from sfumato.questions.synopsis.weighted import SubsetSums
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.check import CheckedTables
+from sfumato.questions.synthesis.every_triple import EveryTriple
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables
 from sfumato.questions.synthesis.question import Synthesize
+from sfumato.questions.synthesis.triples import TripleTables
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.totals.aggregates import Count, Mean, Sum, Variance
@@ -152,6 +154,8 @@ def described(mechanism: Mechanism) -> str:
         return f"{described(mechanism.cuts)}; {_LAWS[type(mechanism.error.law)]} noise on the measured error"
     if isinstance(mechanism, CheckedTables):
         return f"{described(mechanism.release)}, checked"
+    if isinstance(mechanism, TripleTables | EveryTriple):
+        return f"{described(mechanism.stack)[: -len(', fitted')]}, then triples, fitted"
     if isinstance(mechanism, LookedTables):
         return f"{described(mechanism.first)[: -len(', fitted')]}, looked at twice, fitted"
     if type(mechanism) in _WORDS:

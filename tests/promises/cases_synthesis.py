@@ -16,9 +16,11 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedNormal
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.check import CheckedTables
 from sfumato.questions.synthesis.cuts import CutTables, Cutting
+from sfumato.questions.synthesis.every_triple import EveryTriple
 from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables, SecondLook
+from sfumato.questions.synthesis.triples import TripleTables
 from sfumato.table.schema import Schema
 from sfumato.totals.tables.parts import Part
 from sfumato.totals.tables.prices import price_added
@@ -136,6 +138,39 @@ LOOKED = LookedTables(
 )
 
 
+def unit_parities(*sets: tuple[int, ...]) -> TableStack:
+    """Return parities with noise of variance 1 a centred cell, of which a run chooses some."""
+    parts = tuple(parity(columns, Fraction(2 ** len(columns))) for columns in sets)
+    return TableStack(parts=parts, shown=("a", "b", "c"), reads=frozenset("abc"))
+
+
+# What comes before tells nothing of the second column, so that the batches are all that its change shows.
+BATCHED = TripleTables(
+    stack=replace(unit_parities((0,)), parts=(parity((0,), Fraction(1, 100)),)),
+    units=unit_parities((2,), (1,)),
+    again=SecondLook(unit_parities((1,), (1, 2)), Fraction(1), "discrete"),
+    price=Fraction(6),
+    noise="discrete",
+    total=4,
+    fewest=1,
+    reads=frozenset("abc"),
+)
+
+
+UNCHOSEN = replace(BATCHED, units=unit_parities((1,)))
+
+
+EVERY = EveryTriple(
+    stack=BATCHED.stack,
+    units=unit_parities((1,)),
+    again=BATCHED.again,
+    price=Fraction(4),
+    noise="discrete",
+    total=4,
+    reads=frozenset("abc"),
+)
+
+
 CHECKED = CheckedTables(
     release=ones_and_pairs((0,), scale=1),
     lists=(((0,), (1,)),),
@@ -209,6 +244,38 @@ class NoiseBeforeTheChoice(SecondLook):
         taken = super().stack(ones, places)
         laws = [DiscreteGaussian(alone * part.scale()) for part in taken.parts]
         return replace(taken, parts=tuple(replace(p, law=law) for p, law in zip(taken.parts, laws, strict=True)))
+
+
+class GoesOnByExactTables(TripleTables):
+    """Decides by the exact tables whether a batch stands out."""
+
+    def outstanding(self, residual: Any, part: Part, among: int) -> bool:
+        return bool(self.__dict__["seen"])
+
+    def run(self, exact: Records, noise: Noise) -> Any:
+        object.__setattr__(self, "seen", exact.table(["b"])[1] > 0)
+        return super().run(exact, noise)
+
+
+class StandsByExactTables(EveryTriple):
+    """Decides by the exact tables what is measured again."""
+
+    def standing(self, stack: TableStack, numbers: Any, gathered: Any, exact: Any) -> tuple[int, ...]:
+        return (0,) if exact.table(["b"])[1] > 0 else ()
+
+
+class TakesTheWorst(TripleTables):
+    """Takes the tables that the model gets most wrong, without noise."""
+
+    def run(self, exact: Records, noise: Noise) -> Any:
+        return super().run(exact, _Greedy(noise))
+
+
+class MoneySpentTwice(SecondLook):
+    """Gives a further look the money of the batches before it as well."""
+
+    def stack(self, ones: int, places: Any) -> TableStack:
+        return with_laws(super().stack(ones, places), Fraction(1, 2))
 
 
 class CountsFirst(GuardedTables):
@@ -340,6 +407,50 @@ CASES = [
         },
         tail=1e-3,
         slow=True,
+    ),
+    PromiseCase(
+        name="batches of tables as long as they stand out, and a further look",
+        spec_ids=("SY-TRI", "SY-MU"),
+        mechanism=BATCHED,
+        pairs=[
+            Neighbours(
+                rows(BITS, (0, 0, 1), *[(0, 0, 0)] * 3),
+                rows(BITS, (0, 0, 1), *[(0, 0, 0)] * 2, (0, 1, 0)),
+                frozenset("b"),
+            )
+        ],
+        mutants={
+            "half the noise": replace(BATCHED, price=4 * BATCHED.price),
+            "goes on by exact tables": GoesOnByExactTables(**vars(BATCHED)),
+            "the worst without noise": TakesTheWorst(**vars(BATCHED)),
+            "money spent twice": replace(
+                BATCHED, again=MoneySpentTwice(BATCHED.again.units, BATCHED.again.price, "discrete")
+            ),
+        },
+        tail=1e-3,
+        slow=True,
+    ),
+    PromiseCase(
+        name="all tables, those that stand out again, and a further look",
+        spec_ids=("SY-TRI", "SY-MU"),
+        mechanism=EVERY,
+        pairs=[Neighbours(rows(BITS, *[(0, 0, 0)] * 4), rows(BITS, *[(0, 0, 0)] * 3, (0, 1, 0)), frozenset("b"))],
+        mutants={
+            "half the noise": replace(EVERY, price=4 * EVERY.price),
+            "what stands out by exact tables": StandsByExactTables(**vars(EVERY)),
+            "money spent twice": replace(
+                EVERY, again=MoneySpentTwice(EVERY.again.units, EVERY.again.price, "discrete")
+            ),
+        },
+        tail=1e-5,
+    ),
+    PromiseCase(
+        name="all tables of a batch, and a further look",
+        spec_ids=("SY-TRI", "SY-MU"),
+        mechanism=UNCHOSEN,
+        pairs=[Neighbours(rows(BITS, *[(0, 0, 0)] * 4), rows(BITS, *[(0, 0, 0)] * 3, (0, 1, 0)), frozenset("b"))],
+        mutants={"half the noise": replace(UNCHOSEN, price=4 * UNCHOSEN.price)},
+        tail=1e-6,
     ),
     PromiseCase(
         # The same law with so little left out that all of the claim is seen.

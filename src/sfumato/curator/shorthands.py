@@ -266,9 +266,13 @@ class Shorthands(Guided, Viewed, ABC):
         *,
         spend: Bound,
         method: str = "auto",
+        weights: Sequence[Number] = (),
         analyst: str | None = None,
     ) -> Answer:
         """Answer all queries of a workload at once, each with its error bar.
+
+        `weights` are one number for each table of the workload: where Gaussian noise is shared, tables of more weight
+        get less of it.
 
         >>> from sfumato import Pure, Schema, booleans, curate, workloads
         >>> import pyarrow
@@ -279,7 +283,7 @@ class Shorthands(Guided, Viewed, ABC):
         >>> round(sum(answer.value.table(["rain", "wind"])["count"])), answer.loss.person.epsilon
         (100, Fraction(1, 2))
         """
-        return self.ask(questions.Queries(workload, method), spend, analyst=analyst)
+        return self.ask(questions.Queries(workload, method, weights), spend, analyst=analyst)
 
     def synthesize(
         self,

@@ -14,6 +14,7 @@ import pytest
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Queries, Schema, Truncated, curate, workloads
 from sfumato.answer import NoisyPart, Released
 from sfumato.domain import bins
+from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.noise import DiscreteGaussian, RoundedNormal
 from sfumato.privacy import REPLACE_ONE, Loss
 from sfumato.questions.queries import residuals
@@ -122,6 +123,50 @@ def test_multiplied_integers_with_one_law_lose_less_than_a_thousandth(sizes, wid
     best = Contrasts(workload, parts, people)
     mean = [np.mean([normal for normal, _ in one._spreads]) for one in (found, best)]
     assert mean[0] <= 1.001 * mean[1] * float(price) / 0.01
+
+
+def test_weights_say_which_tables_get_less_noise():
+    schema = Schema({f"c{place}": integers(0, size - 1) for place, size in enumerate((5, 3, 2, 8, 4))})
+    workload, spend = workloads.marginals(schema, width=2), Concentrated("0.01")
+    gauge = Basis(schema, 100, ADD_REMOVE).gauge(Rows(workload.columns))
+    cells = [block.queries for block in workload.blocks]
+    even, heavy, alike = (
+        Contrasts(workload, contrasts_of(gauge, spend, workload, [Fraction(one) for one in weights]).parts, None)
+        for weights in ([1] * 10, [100] + [1] * 9, cells)
+    )
+    assert even == Contrasts(workload, contrasts_of(gauge, spend, workload).parts, None)
+    assert heavy.variance(0) < 0.5 * even.variance(0) and heavy.variance(9) > even.variance(9)
+    # One weight a cell: the mean over all cells is that of the specification, which no other weights reach.
+    sizes, tables = (5, 3, 2, 8, 4), list(combinations(range(5), 2))
+    wanted = golden(sizes, 2, replaced=False)[1]
+
+    def error(found):
+        weighed = [many * found.variance(place) for place, many in enumerate(cells)]
+        return sqrt(sum(weighed) / sum(cells))
+
+    assert len(tables) == len(cells)
+    assert wanted <= error(alike) < 1.001 * wanted < error(even)
+
+
+def test_weights_are_one_number_for_each_table():
+    schema = Schema({name: booleans() for name in "abc"})
+    tables, basis = workloads.marginals(schema, width=2), Basis(schema, 100)
+    question = Queries(tables, weights=[2, "1/2", 1])
+    assert question.to_json()["weights"] == ["2", "1/2", "1"]
+    assert Queries.to_json(Queries(tables)).keys() == {"question", "workload", "projection"}
+    assert question.prepare(basis, Concentrated("0.1")).loss().within(Concentrated("0.1"))
+    with pytest.raises(ParameterError, match="has 3 tables and weights= has 2 numbers"):
+        Queries(tables, weights=[1, 2])
+    with pytest.raises(ParameterError, match="weights must be above zero"):
+        Queries(tables, weights=[1, 2, 0])
+    with pytest.raises(ParameterError, match="one number for each table"):
+        Queries(tables, weights=2)
+    with pytest.raises(ParameterError, match="not all of these queries are tables"):
+        Queries(workloads.ranges(Schema({"a": integers(0, 7)}), ["a"]), weights=[1])
+    with pytest.raises(UnsupportedSpend, match="leave weights= out"):
+        question.prepare(basis, Pure(1))
+    extreme = Queries(tables, weights=["1e-400", 1, 1]).prepare(basis, Concentrated("0.1"))
+    assert extreme.loss().within(Concentrated("0.1"))
 
 
 # Adding up

@@ -23,6 +23,7 @@ from sfumato.privacy import Bound, Relation
 from sfumato.questions.synthesis import Synthesize
 from sfumato.questions.synthesis.adaptive import ChosenTables, _Looks
 from sfumato.questions.synthesis.check import CheckedTables
+from sfumato.questions.synthesis.every_triple import EveryTriple
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables
 from sfumato.table.gauge import Basis
@@ -153,7 +154,7 @@ def test_little_data_falls_back_to_pairs_and_still_less_to_single_columns() -> N
 def test_triples_that_drown_leave_their_money_to_a_further_look() -> None:
     few = Schema({f"x{place}": integers(0, 2) for place in range(5)})
     mechanism = measuring(Synthesize().prepare(setting_of(few, ADD_REMOVE, 50), Concentrated("0.01")))
-    assert isinstance(mechanism, ChosenTables) and isinstance(mechanism.stack, LookedTables)
+    assert isinstance(mechanism, EveryTriple) and isinstance(mechanism.stack, LookedTables)
     widths = {}
     for people in (50, 100_000):
         parts, numbers = mechanism.released(mechanism.run(chained(few, people), Noise(insecure_seed=1)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -14,7 +14,8 @@ from sfumato.answer import Frame, NoisyPart, Released
 from sfumato.ask.phrases import Phrase, after_of, leading_numbers, names
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
-from sfumato.errors import ParameterError, SchemaError
+from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
+from sfumato.exact import Number, above_zero
 from sfumato.noise import Law, Priced
 from sfumato.privacy import Bound
 from sfumato.questions.queries.contrasts import Contrasts
@@ -26,6 +27,7 @@ from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
 from sfumato.words import one_of
+from sfumato.workload.blocks import Marginal
 from sfumato.workload.floors import CONFIDENCE, Beside, beside_tables
 from sfumato.workload.records import tabled
 from sfumato.workload.space import Space
@@ -49,6 +51,9 @@ class Queries(Question):
     certified gap for domains up to 2^20 cells, `"local"` for tables of counts over any number of columns (they agree on
     what they share, none is negative), `"none"` for the bare noisy numbers; `"auto"` chooses from public facts.
 
+    `weights` say how much each table counts, in the order of the workload; without them all count the same, whatever
+    their size. Of the noise that contrasts share, tables of more weight get less.
+
     `notes` of the answer say what the luck of the draw does anyway (LB-SAMPLE), and what no pure mechanism can beat
     (QR:LB-HIST).
 
@@ -67,10 +72,12 @@ class Queries(Question):
     title: ClassVar[str] = "Answers to many queries"
     typed: ClassVar[tuple[str, ...]] = ("tables", "conjunctions", "parities", "prefixes", "ranges")
     stored: ClassVar[Mapping[str, str]] = {"Queries": "Answers", "method": "projection"}
+    later: ClassVar[Mapping[str, Any]] = {"weights": ()}
     workload: Workload
     method: str
+    weights: tuple[Fraction, ...]
 
-    def __init__(self, workload: Workload, method: str = "auto") -> None:
+    def __init__(self, workload: Workload, method: str = "auto", weights: Sequence[Number] = ()) -> None:
         if not isinstance(workload, Workload):
             raise ParameterError(
                 "Queries needs a workload; write Queries(workloads.marginals(schema, width=2)) with the schema of the "
@@ -84,6 +91,7 @@ class Queries(Question):
             )
         object.__setattr__(self, "workload", workload)
         object.__setattr__(self, "method", method)
+        object.__setattr__(self, "weights", _weights(workload, weights))
 
     def canonical(self, schema: Schema) -> Self:
         """Refuse a workload that was made for another schema."""
@@ -106,8 +114,13 @@ class Queries(Question):
         gauge = basis.gauge(Rows(space.names))
         method = chosen(workload, self.method, gauge.total is not None)
         plain = noisy_workload(gauge, gauge.priced(spend), workload)
-        stack = contrasts_of(gauge, spend, workload) if basis.contrasts else None
-        contrasts = None if stack is None else better(plain, stack, gauge.total)
+        stack = contrasts_of(gauge, spend, workload, self.weights) if basis.contrasts else None
+        if stack is None and self.weights:
+            raise UnsupportedSpend(
+                "weights= share Gaussian noise between tables; here all of them have the same noise. Write a spend "
+                "such as Concentrated(0.1) or Approximate(1, 1e-6), ask for fewer tables, or leave weights= out."
+            )
+        contrasts = None if stack is None else better(plain, stack, gauge.total, self.weights)
         counted, arrange = tabled(gauge, space, (block.columns for block in workload.blocks))
         if stack is None or contrasts is None:
             beside = beside_tables(workload, gauge, spend, plain.law, plain.error(CONFIDENCE))
@@ -140,6 +153,25 @@ class Queries(Question):
     def separate_intervals(self, released: Released) -> int:
         """Every query has its own."""
         return self.workload.queries
+
+
+def _weights(workload: Workload, weights: Sequence[Number]) -> tuple[Fraction, ...]:
+    """Return the weights of all tables as exact numbers above 0; refuse what is no list of them."""
+    if not isinstance(weights, Sequence) or isinstance(weights, str):
+        raise ParameterError("weights= is a list, one number for each table of the workload; write weights=[2, 1, 1].")
+    if not weights:
+        return ()
+    if not all(isinstance(block, Marginal) for block in workload.blocks):
+        raise ParameterError(
+            "weights= say how much each table counts, and not all of these queries are tables; leave it out."
+        )
+    tables = len(workload.blocks)
+    if len(weights) != tables:
+        raise ParameterError(
+            f"The workload has {tables} tables and weights= has {len(weights)} numbers; write one for each table, in "
+            "the order of workload.blocks."
+        )
+    return tuple(above_zero(weight, "weights") for weight in weights)
 
 
 def _one_noise(mechanism: NoisyWorkload, method: str, people: int | None, beside: Beside) -> Finish:

@@ -35,6 +35,9 @@ FINEST = 64
 WORTHWHILE = 0.98
 """Contrasts must bring the mean variance below this part of that of independent noise, which is simpler to read."""
 
+LIGHTEST = 1e-9
+"""A table counts at least so much of what the heaviest one does."""
+
 RAISED = 1 + Fraction(1, 10**9)
 """Noise is wider by more than a price that was raised twice can differ."""
 
@@ -61,8 +64,10 @@ def best_noise(
     return {some: math.sqrt(far / (centred[some] * reached[some])) for some, far in moved.items()}
 
 
-def contrasts_of(gauge: Gauge, spend: Bound, workload: Workload) -> TableStack | None:
+def contrasts_of(gauge: Gauge, spend: Bound, workload: Workload, weights: Sequence[Fraction] = ()) -> TableStack | None:
     """Return the contrasts of all tables of a workload with the best noise that fits a spend, None where there is none.
+
+    Every table counts the same, or as much as its weight says.
 
     There is none for queries that are no tables of counts, for spends without Gaussian noise, for ledgers that draw
     another one, and where there would be too many numbers or too wide ones. A limit of attributes holds for what is
@@ -91,16 +96,23 @@ def contrasts_of(gauge: Gauge, spend: Bound, workload: Workload) -> TableStack |
     if not sets or sum(prod(part.shape) for part in units.parts) > MOST_INTEGERS:
         return None
     moved = {part.columns: float(2 * _moved(units, part, spend)) for part in units.parts}
-    wanted = best_noise(space.sizes, tables, moved, [1.0] * len(tables))
+    wanted = best_noise(space.sizes, tables, moved, _shares(workload, weights))
     return _fitted(units, wanted, amount, spend)
 
 
-def better(plain: NoisyWorkload, stack: TableStack, total: int | None) -> Contrasts | None:
+def better(
+    plain: NoisyWorkload, stack: TableStack, total: int | None, weights: Sequence[Fraction] = ()
+) -> Contrasts | None:
     """Return what tables are added up from, None where independent noise has no larger mean variance of a table."""
-    found = Contrasts(plain.workload, stack.parts, total)
-    places = range(len(plain.workload.blocks))
-    mean = sum(found.variance(place) for place in places) / len(places)
+    found, shares = Contrasts(plain.workload, stack.parts, total), _shares(plain.workload, weights)
+    mean = sum(share * found.variance(place) for place, share in enumerate(shares)) / sum(shares)
     return found if mean < WORTHWHILE * plain.law.deviation() ** 2 else None
+
+
+def _shares(workload: Workload, weights: Sequence[Fraction]) -> list[float]:
+    """Return how much the tables count, at most 1, and not less than what noise of any width can follow."""
+    most = max(weights, default=Fraction(1))
+    return [max(LIGHTEST, float(one / most)) for one in weights or [most] * len(workload.blocks)]
 
 
 def _amount(gauge: Gauge, spend: Bound) -> Fraction | None:

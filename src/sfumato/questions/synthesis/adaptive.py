@@ -20,7 +20,6 @@ from sfumato.privacy import REPLACE_ONE, Cost, Loss
 from sfumato.questions.synthesis.fit import fitted
 from sfumato.questions.synthesis.gather import Gathered, gather
 from sfumato.questions.synthesis.guarded import GuardedTables, dearer
-from sfumato.questions.synthesis.looked import LookedTables, SecondLook
 from sfumato.totals.tables.contrasts import contrasted
 from sfumato.totals.tables.parts import Columns, Part, cost_of
 from sfumato.totals.tables.stack import TableStack
@@ -51,13 +50,13 @@ class ChosenTables(Mechanism):
 
     spec: ClassVar[str] = "QR-MWEM"
 
-    stack: TableStack | GuardedTables | LookedTables
+    stack: TableStack | GuardedTables
     candidates: tuple[Part, ...]
     count: int
     choice: Fraction
     batches: int = 2
     total: int | None = None
-    fallback: TableStack | SecondLook | None = None
+    fallback: TableStack | None = None
     poor: TableStack | None = None
     fewest: Fraction = Fraction(0)
 
@@ -81,8 +80,7 @@ class ChosenTables(Mechanism):
         dearest = self.count * self.chosen_cost() + self.count * self.measured_cost()
         for other in (self.fallback, self.poor):
             if other is not None:
-                cost = other.cost() if isinstance(other, SecondLook) else other.loss().person
-                dearest = dearer(dearest, cost, pure=self.stack.pure)
+                dearest = dearer(dearest, other.loss().person, pure=self.stack.pure)
         return dearest
 
     def loss(self) -> Loss:
@@ -91,8 +89,7 @@ class ChosenTables(Mechanism):
 
     def looks(self) -> frozenset[Columns]:
         """Return the sets of columns whose tables a run may look at, whatever it chooses."""
-        again = self.fallback.units if isinstance(self.fallback, SecondLook) else self.fallback
-        others = [other.looks() for other in (self.stack, again, self.poor) if other is not None]
+        others = [other.looks() for other in (self.stack, self.fallback, self.poor) if other is not None]
         return frozenset(part.columns for part in self.candidates).union(*others)
 
     def run(self, exact: Tabled, noise: Noise) -> tuple[Any, tuple[Chosen, ...], Any]:
@@ -102,8 +99,6 @@ class ChosenTables(Mechanism):
         gathered = gather(parts, numbers, exact.space.sizes, self.total)
         instead = self._instead(first)
         if instead is not None and (instead is self.poor or self.drowns(gathered.total)):
-            if isinstance(instead, SecondLook):
-                return first, (), instead.run(gathered, exact, noise)
             return first, (), instead.run(exact, noise)
         looks = _Looks(self, exact, noise)
         for batch in range(self.batches):
@@ -125,7 +120,7 @@ class ChosenTables(Mechanism):
         parts += [self.candidates[place] for place, _ in chosen]
         return parts, [*numbers, *(found for _, found in chosen)]
 
-    def _instead(self, first: Any) -> TableStack | SecondLook | None:
+    def _instead(self, first: Any) -> TableStack | None:
         """Return what may be released instead of chosen tables: `poor` if the stack found its rows too few."""
         if isinstance(self.stack, GuardedTables) and self.stack.found_few(first):
             return self.poor

@@ -35,10 +35,14 @@ class SynthesisFacts:
     kept: Fraction = Fraction(1)
     """The part of the spend that buys tables; the rest buys a check."""
 
+    @property
+    def gaussians(self) -> str:
+        """The kind of Gaussian noise that the ledger was made for; `rounded` where its charge is the spend."""
+        return "rounded" if self.rounded else self.gauge.gaussians
+
     def gaussian(self, variance: Fraction) -> Priced:
-        """Return Gaussian noise of the kind that the ledger was made for; `rounded` where its charge is the spend."""
-        kind = "rounded" if self.rounded else self.gauge.gaussians
-        rounds = kind == "rounded" or (kind == "wide" and variance >= WIDE)
+        """Return Gaussian noise of that kind."""
+        rounds = self.gaussians == "rounded" or (self.gaussians == "wide" and variance >= WIDE)
         return RoundedNormal(variance) if rounds else DiscreteGaussian(variance)
 
     @property

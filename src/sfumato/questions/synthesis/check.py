@@ -19,17 +19,19 @@ from sfumato.noise import DiscreteLaplace, Noise, Priced, RoundedNormal
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import REPLACE_ONE, Cost, Loss
 from sfumato.questions.synthesis.adaptive import ChosenTables
+from sfumato.questions.synthesis.every_triple import EveryTriple
 from sfumato.questions.synthesis.fit import candidates
 from sfumato.questions.synthesis.gather import Integers, gather
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables, gaussian
+from sfumato.questions.synthesis.triples import TripleTables
 from sfumato.show.progress import watched
 from sfumato.totals.tables.parts import Columns, Part
 from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.records import Tabled
 from sfumato.workload.space import Space
 
-Release = TableStack | ChosenTables | GuardedTables | LookedTables
+Release = TableStack | ChosenTables | GuardedTables | LookedTables | TripleTables | EveryTriple
 Raw = tuple[Any, bytes, int, tuple[int, ...]]
 """What was measured, the model that was chosen, its place among the candidates, and all noisy distances."""
 

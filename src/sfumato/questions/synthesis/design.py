@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sfumato.errors import UnsupportedSpend
 from sfumato.noise.laws.base import LARGEST_SCALE, SMALLEST_SCALE
@@ -17,10 +17,12 @@ from sfumato.privacy.gaussian import gaussian_m
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.building import Groups, SynthesisFacts, part_of, shares_of, stack_of, tables_of
 from sfumato.questions.synthesis.check import CheckedTables, Release
+from sfumato.questions.synthesis.every_triple import EveryTriple
 from sfumato.questions.synthesis.fit import is_dense
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables, SecondLook
 from sfumato.questions.synthesis.shares import ones_share, root_down, short_up, total_share
+from sfumato.questions.synthesis.triples import BATCHES, CHOOSING, MOST, TripleTables, measured
 from sfumato.totals.tables.parts import Columns
 from sfumato.totals.tables.stack import TableStack
 
@@ -39,6 +41,11 @@ FAINT, FAINT_ONES = 60, 0.3
 HOPELESS, HOPELESS_CHOSEN, HOPELESS_DENSE = 12, 45, 9
 """One-way tables alone are nearer the truth with fewer people for each unit of noise of a pair's cell: of all pairs, of
 chosen ones, and, times the root of a pair's cells, of few columns, whose fit is not held back by classes."""
+
+TRIPLES_SHARE, TRIPLES_COLUMNS = 0.2, 16
+"""Of a Gaussian spend: what batches of triples may get, less where there are more columns than this."""
+MOST_TRIPLES, LARGEST_TRIPLE = 6000, 4096
+"""So many triples are candidates of batches, those of the fewest cells, and none of more cells than this."""
 
 PURE_ONES, PURE_CHOOSING, PAIRS_A_COLUMN = 0.1, 0.2, 2
 """Of a pure spend: what goes to one-way tables, what of the rest to choosing pairs, and how many are chosen."""
@@ -71,7 +78,7 @@ def design(facts: SynthesisFacts, spend: Bound, lists: Lists = ()) -> Release | 
     paid = replace(facts, kept=1 - CHECKED) if checks else facts
     bought = _designed(paid, spend)
     found = bought.release
-    few = facts.total is not None and facts.pairs and not isinstance(found, LookedTables)
+    few = facts.total is not None and facts.pairs and not isinstance(found, LookedTables | TripleTables | EveryTriple)
     if few and facts.total is not None and facts.total < _fewest(facts, found):
         bought = _designed(replace(paid, pairs=(), triples=False), spend)
     return _checked(facts, bought, lists) if checks else bought.release
@@ -159,7 +166,7 @@ def _widest(release: Release) -> int:
 def _predicted(release: Release) -> float:
     """Return the predicted deviation of a pair's cell, or of a single column's where there are no pairs."""
     chosen = release.candidates if isinstance(release, ChosenTables) else ()
-    stack = release.stack if isinstance(release, ChosenTables) else release
+    stack = release.stack if isinstance(release, ChosenTables | TripleTables | EveryTriple) else release
     again = stack.second.evenly().parts if isinstance(stack, LookedTables) else ()
     parts = (*stack.parts, *again, *chosen)
     widest = max(min(len(part.columns), 2) for part in parts)
@@ -195,7 +202,48 @@ def _gaussian(facts: SynthesisFacts, rho: Fraction, spend: Bound) -> Release:
     shares = shares_of(groups, alone)
     if facts.total is not None and facts.total < FAINT * _predicted(stack_of(facts, groups, shares, rho, spend)):
         shares = shares_of(groups, max(alone, FAINT_ONES))
+    if _looks_twice(facts, groups, spend):
+        return _with_looks(facts, groups, rho, spend)
     return _with_triples(facts, groups, shares, rho, spend=spend, triples=_triples(facts, spend), pure=False)
+
+
+def _with_looks(facts: SynthesisFacts, groups: Groups, amount: Fraction, spend: Bound) -> Release:
+    """Return two looks at small tables, and triples after them where all cells can be held: all of a few, else batches.
+
+    Where triples would drown by public facts, or their noise would be wider than what can be drawn, there are none.
+    """
+    alone, sizes = _looked(facts, groups, amount, spend, 1.0), facts.space.sizes
+    triples = _closed(facts, facts.wide) if facts.triples and is_dense(sizes) else []
+    few = len(triples) <= MOST_CHOSEN
+    if not few:
+        cells = {one: math.prod(sizes[place] for place in one) for one in triples}
+        small = [one for one in triples if cells[one] <= LARGEST_TRIPLE]
+        triples = sorted(sorted(small, key=lambda one: (cells[one], one))[:MOST_TRIPLES])
+    if not triples:
+        return alone
+    part = CHOSEN_SHARE if few else TRIPLES_SHARE * min(1, TRIPLES_COLUMNS / len(facts.wide))
+    share = Fraction(part).limit_denominator(100)
+    units = _units(facts, [(columns, True) for columns in triples])
+    # As wide as noise can become: of the most tables that a batch may measure, for the least that a batch has.
+    dearest = max(max(part.most(), part.added()) * part.scale() for part in units.parts) * facts.gauge.rows**2
+    if 2 * MOST * dearest / (min(BATCHES) * (1 - CHOOSING) * share * amount) > LARGEST_SCALE**2:
+        return alone
+    shared: dict[str, Any] = {
+        "stack": _looked(facts, groups, (1 - share) * amount, spend, float(1 - share)),
+        "units": units,
+        "again": _again(facts, groups, share * amount),
+        "price": share * amount,
+        "noise": facts.gaussians,
+        "total": facts.total,
+        "relation": facts.gauge.relation,
+        "reads": facts.gauge.charged,
+    }
+    if not few:
+        return TripleTables(**shared)
+    whole = measured(units, range(len(triples)), share * amount, facts.gaussians)
+    widest = max(math.sqrt(part.variance() * math.prod(part.sizes)) for part in whole.parts)
+    found = EveryTriple(**shared, fewest=_short(widest / DROWNED_FEW))
+    return alone if facts.total is not None and found.drowns(facts.total) else found
 
 
 def _with_triples(
@@ -228,17 +276,16 @@ def _with_triples(
     private = facts.total is None
     # Where people turn out too few for triples, pairs get the rest of the spend: the noise that then counts is that of
     # the whole of it.
-    stack = _guarded(facts, groups, shares, amount - later, spend=spend, pure=pure, judged=whole, part=1 - CHOSEN_SHARE)
+    stack = _guarded(facts, groups, shares, amount - later, spend=spend, pure=pure, judged=whole)
     ones, begun = _ones(groups, shares)
     other = stack_of(facts, groups, shares, later, spend, pure=pure)
-    twice = _looks_twice(facts, groups, spend, pure)
     found = ChosenTables(
         stack=stack,
         candidates=candidates,
         count=count,
         choice=choice,
         total=facts.total,
-        fallback=None if not private else _again(facts, groups, later) if twice else other,
+        fallback=other if private else None,
         poor=stack_of(facts, ones, begun, later, spend, pure=pure) if isinstance(stack, GuardedTables) else None,
         fewest=_short(widest / (DROWNED_FEW if count == len(triples) else DROWNED)),
         relation=facts.gauge.relation,
@@ -256,15 +303,11 @@ def _guarded(
     spend: Bound,
     pure: bool,
     judged: TableStack | None = None,
-    part: float = 1.0,
-) -> TableStack | GuardedTables | LookedTables:
+) -> TableStack | GuardedTables:
     """Return a stack; where the number of rows is private, its pairs wait until the first tables have shown it.
 
-    How many rows pairs need follows from the noise of `judged`, by default of the pairs themselves. `amount` is a part
-    of what there is for tables.
+    How many rows pairs need follows from the noise of `judged`, by default of the pairs themselves.
     """
-    if _looks_twice(facts, groups, spend, pure):
-        return _looked(facts, groups, amount, spend, part)
     if facts.total is not None or "pairs" not in groups or spend.unit != "person":
         return stack_of(facts, groups, shares, amount, spend, pure=pure)
     paired = Fraction(shares["pairs"]).limit_denominator(10**6)
@@ -280,10 +323,10 @@ def _guarded(
     )
 
 
-def _looks_twice(facts: SynthesisFacts, groups: Groups, spend: Bound, pure: bool) -> bool:
-    """Tell whether there is a second look: not for few bits, where it lost on the one table that was tried."""
+def _looks_twice(facts: SynthesisFacts, groups: Groups, spend: Bound) -> bool:
+    """Tell whether Gaussian tables are looked at twice: not few bits, where it lost on the one table that was tried."""
     few_bits = facts.bits == facts.wide and is_dense(facts.space.sizes)
-    return not pure and not few_bits and "pairs" in groups and spend.unit == "person"
+    return not few_bits and "pairs" in groups and spend.unit == "person"
 
 
 def _looked(facts: SynthesisFacts, groups: Groups, amount: Fraction, spend: Bound, part: float) -> LookedTables:
@@ -308,18 +351,19 @@ def _looked(facts: SynthesisFacts, groups: Groups, amount: Fraction, spend: Boun
 
 def _again(facts: SynthesisFacts, groups: Groups, price: Fraction) -> SecondLook:
     """Return a look at one- and two-way tables that evidence will choose."""
-    units = TableStack(
-        parts=tuple(
-            part_of(facts, columns, centred, False, Fraction(1))
-            for name in ("ones", "pairs")
-            for columns, centred in groups[name]
-        ),
+    units = _units(facts, [*groups["ones"], *groups["pairs"]])
+    return SecondLook(units, price, facts.gaussians)
+
+
+def _units(facts: SynthesisFacts, tables: Sequence[tuple[Columns, bool]]) -> TableStack:
+    """Return tables with noise of variance 1 a centred cell, of which a run takes some and widens the noise."""
+    return TableStack(
+        parts=tuple(part_of(facts, columns, centred, False, Fraction(1)) for columns, centred in tables),
         shown=facts.space.attributes,
         rows=facts.gauge.rows,
         relation=facts.gauge.relation,
         reads=facts.gauge.charged,
     )
-    return SecondLook(units, price, "rounded" if facts.rounded else facts.gauge.gaussians)
 
 
 def _ones(groups: Groups, shares: dict[str, float]) -> tuple[Groups, dict[str, float]]:
@@ -339,15 +383,16 @@ def _triples(facts: SynthesisFacts, spend: Bound) -> list[Columns]:
     """
     if not facts.triples or spend.unit != "person" or not is_dense(facts.space.sizes):
         return []
-    wanted = set(facts.pairs)
-
-    def listed(columns: Columns) -> list[Columns]:
-        return [one for one in combinations(columns, 3) if all(pair in wanted for pair in combinations(one, 2))]
-
-    bits, every = listed(facts.bits), listed(facts.wide)
+    bits, every = _closed(facts, facts.bits), _closed(facts, facts.wide)
     if len(every) <= MOST_CHOSEN:
         return every
     return bits if len(bits) > 3 else []
+
+
+def _closed(facts: SynthesisFacts, columns: Columns) -> list[Columns]:
+    """Return the triples of some columns of which all pairs are measured."""
+    wanted = set(facts.pairs)
+    return [one for one in combinations(columns, 3) if all(pair in wanted for pair in combinations(one, 2))]
 
 
 # Laplace noise

@@ -37,6 +37,12 @@ def gaussian(kind: str, variance: Fraction) -> Priced:
     return RoundedNormal(variance) if rounds else DiscreteGaussian(variance)
 
 
+def widened(part: Part, width: Fraction, kind: str) -> Part:
+    """Return a table with so much variance in place of 1 a centred cell."""
+    law: Any = part.law
+    return replace(part, law=gaussian(kind, law.variance * width))
+
+
 @dataclass(frozen=True)
 class SecondLook:
     """Tables that may be looked at again, for `price`; which of them, and how wide the noise is, is not yet known.
@@ -127,9 +133,7 @@ class SecondLook:
         return replace(self.units, parts=tuple(parts)).person_price
 
     def _widened(self, part: Part, width: Fraction) -> Part:
-        """Return a table with so much variance in place of 1 a centred cell."""
-        law: Any = part.law
-        return replace(part, law=gaussian(self.noise, law.variance * width))
+        return widened(part, width, self.noise)
 
     def released(self, raw: Again) -> tuple[list[Part], list[Integers]]:
         """Return the tables of a look, and their numbers."""

@@ -30,6 +30,7 @@ from sfumato.questions.synthesis.kept import not_kept
 from sfumato.questions.synthesis.methods import METHODS
 from sfumato.questions.synthesis.repeated import one_of_each, require_one_of_each
 from sfumato.questions.synthesis.stated import distances_of, stated_error, stated_interval, stated_notes
+from sfumato.questions.synthesis.triples import TripleTables
 from sfumato.show.progress import watched
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
@@ -303,6 +304,8 @@ def _finished(mechanism: Any, raw: Any, facts: SynthesisFacts, width: int) -> Fi
     release, tables = (mechanism.release, raw[0]) if isinstance(mechanism, CheckedTables) else (mechanism, raw)
     if isinstance(release, ChosenTables) and tables[1]:
         measured.append(NoisyPart("chosen", tuple(place for place, _ in tables[1]), None))
+    if isinstance(release, TripleTables):
+        measured.append(NoisyPart("chosen", tuple(place for places, _ in tables[1] for place in places), None))
     if isinstance(mechanism, CheckedTables):
         model = read_model(json.loads(raw[1]), space)
         measured += distances_of(mechanism, raw)

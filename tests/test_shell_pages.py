@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import json
 import re
 import shlex
@@ -31,6 +32,13 @@ hours = {type = "integer", low = 0, high = 60}
 ward = {type = "category", values = ["a", "b"]}
 smokes = {type = "boolean"}
 retired = {type = "category", values = ["no", "yes"]}
+"""
+
+DATED = """
+person = "id"
+[columns]
+at = {type = "date", earliest = "2025-12-01", latest = "2030-12-31"}
+country = {type = "category", values = ["CH", "DE"]}
 """
 
 HOUSE = """
@@ -67,6 +75,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     people.to_csv(tmp_path / "new-people.csv", index=False)
     people.to_parquet(tmp_path / "people.parquet")
     (tmp_path / "people.toml").write_text(SCHEMA)
+    days = [datetime.date(2026, 1, 1 + row % 31) for row in rows]
+    visits = pandas.DataFrame({"id": rows, "at": days, "country": [("CH", "DE")[row % 2] for row in rows]})
+    visits.to_parquet(tmp_path / "visits.parquet")
+    (tmp_path / "dated.toml").write_text(DATED)
     decided = pandas.DataFrame(
         {"sex": people["sex"], "experience": people["age"] - 18, "decision": [row % 2 for row in rows]}
     )

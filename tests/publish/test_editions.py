@@ -47,7 +47,8 @@ def as_earlier_versions_did(monkeypatch):
 
 def charged(home):
     with Ledger(home / "visits.ledger") as book:
-        return [(one.id, one.person) for one in book.history()], book.spent_in("day", "2026-01-02").percent
+        asked = [one for one in book.history() if one.event["name"] != "Days"]
+        return [(one.id, one.person) for one in asked], book.spent_in("day", "2026-01-02").percent
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_a_total_that_an_earlier_version_began_goes_on(tmp_path, as_earlier_vers
     path = prepare(tmp_path, text=SMALL)
     sf.Publication.load(path).run("2026-01-01", today=FEBRUARY)
     with Ledger(tmp_path / "visits.ledger") as book:
-        assert "edition" in book.history()[0].event["parameters"]
+        assert any("edition" in one.event["parameters"] for one in book.history())
     as_earlier_versions_did.undo()
     before = charged(tmp_path)
     sf.Publication.load(path).run("2026-01-02", today=FEBRUARY)

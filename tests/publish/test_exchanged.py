@@ -100,6 +100,19 @@ def test_rows_in_place_of_others_move_a_total_no_further_than_is_charged(aggrega
 
 @pytest.mark.parametrize("keys", [(), ("kind",)])
 @pytest.mark.parametrize(("aggregate", "column"), CASES, ids=str)
+def test_rows_in_place_of_others_in_both_periods_move_it_no_further(aggregate, column, keys):
+    """Without lists somebody may be exchanged in every period of a slot, for more in one of them and less in another."""
+    asked, comes, each = read(aggregate, keys, column)
+    claimed = asked.exchanged(comes, at_other_times=False)
+    apart = np.unique((each[:, None] - each[None, :]).reshape(-1, each.shape[1]), axis=0)
+    for factor in FACTORS:
+        first, second = (np.multiply.outer(apart, factor[:, place]) for place in range(2))
+        far = max(np.square(one[None] + second).sum(axis=(1, 2)).max() for one in first)
+        assert far <= np.square(factor.sum(axis=1)).sum() * claimed.l2_squared
+
+
+@pytest.mark.parametrize("keys", [(), ("kind",)])
+@pytest.mark.parametrize(("aggregate", "column"), CASES, ids=str)
 def test_who_counts_at_another_time_moves_it_no_further_either(aggregate, column, keys):
     """With lists of people one world may show a person in the first period and the other one in the second."""
     asked, comes, each = read(aggregate, keys, column)

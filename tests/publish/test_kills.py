@@ -141,7 +141,7 @@ def check(path: Path, home: Path, days: int) -> None:
     assert [one.state for one in found] == ["done"] * days
     with Ledger(publication.file.ledger) as book:
         history, totals = book.history(), publication.file.running()
-        assert len(history) == len({entry.id for entry in history}) == days + len(totals)
+        assert len(history) == len({entry.id for entry in history}) == days + len(totals) + 1
         assert not [entry for entry in history if entry.state == "dead"]
         # The table of a day and the running total, and nothing twice.
         if [unit for unit, _ in publication.file.budget.units] == ["day"]:

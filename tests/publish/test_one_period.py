@@ -15,6 +15,7 @@ from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SchemaEr
 from sfumato.publish.calendar import Slot, slot_named
 from sfumato.publish.charges import charges_of
 from sfumato.publish.promised import Promised
+from sfumato.publish.zones import require_stamp, zone_named
 from sfumato.table.data import open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Totals
@@ -170,6 +171,50 @@ def test_refusals_say_what_to_write():
         attributes.of("2026-01", stamp="at")
     with pytest.raises(ParameterError, match="ask through a publication"):
         opened(relation=REPLACE_ONE)
+
+
+TWICE = sf.Schema(
+    {"at": sf.dates("2025-12-01", "2027-12-31"), "billed": sf.dates("2025-12-01", "2027-12-31")}, person="id"
+)
+
+
+def test_days_are_told_by_one_column_for_all_who_ask_a_ledger(tmp_path):
+    """Told by another column too, what somebody did on a day would be read twice, and be charged once to each of two."""
+    days = pyarrow.array([date(2026, 1, 5)], pyarrow.date32()), pyarrow.array([date(2026, 2, 3)], pyarrow.date32())
+    rows = pyarrow.table({"id": [1], "at": days[0], "billed": days[1]})
+    units, place = {"day": Concentrated(1)}, tmp_path / "days.ledger"
+    limits = Budget(person="none", units=units)
+    with sf.curate(rows, TWICE, limits, ledger=place, relation=ADD_REMOVE, snapshot="first") as curator:
+        assert curator.of("2026-02-03", stamp="billed").preview(sf.Count(), Concentrated(1)).fits  # which keeps nothing
+        curator.of("2026-01-05", stamp="at").count(spend=Concentrated(1))
+        (kept,) = [one for one in curator.ledger.history() if one.event["name"] == "Days"]
+        assert kept.event["parameters"] == {"stamp": "at"} and kept.person.is_zero
+        other = curator.of("2026-02-03", stamp="billed")
+        with pytest.raises(
+            LedgerError, match="told by the column 'at', and told by 'billed' a row would be of two days"
+        ):
+            other.count(spend=Concentrated(1))
+        with pytest.raises(LedgerError, match="write stamp = 'at'"):
+            other.converse(spend=Concentrated(1), prior="even")
+        total = {"periods": 2, "first": "2026-03-01", "spend": {"day": Concentrated(1)}}
+        with pytest.raises(LedgerError, match="write stamp = 'at'"):
+            curator.running("count", stamp="billed", **total)
+        curator.running("count", stamp="at", **total)
+        require_stamp(curator.ledger, "at", zone_named("Europe/Berlin"))
+        with pytest.raises(LedgerError, match="write zone = 'Europe/Berlin'"):
+            require_stamp(curator.ledger, "at", zone_named("UTC"))
+        assert curator.ledger.verify() and curator.ledger.spent_in("day", "2026-02-03").percent == 0
+    named = {"name": "b", "schema": "b.schema.toml", "ledger": str(place), "stamp": "billed", "source": "b.parquet"}
+    record = {
+        "publication": {**named, "first": "2026-02-03", "last": "2026-02-03"},
+        "limits": {"day": "Concentrated(1)", "person": "none"},
+        "table": [{"name": "counts", "question": "count", "spend": "Concentrated(1)"}],
+        "output": {"to": "out"},
+    }
+    (tmp_path / "b.schema.toml").write_text(TWICE.to_toml())
+    publication = sf.Publication.declare(record, tmp_path, source=lambda first, last: rows)
+    with pytest.raises(LedgerError, match="write stamp = 'at'"):
+        publication.run(today=date(2026, 5, 1))
 
 
 def test_a_ledger_on_disk_has_the_answer_the_next_day(tmp_path):

@@ -17,9 +17,11 @@ from sfumato.ledger import Ledger
 from sfumato.ledger.running import Coins
 from sfumato.ledger.slots import SlotCharge
 from sfumato.privacy.parallel import times
+from sfumato.publish.begun import begun_of
 from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import charges_of, of_person
 from sfumato.publish.promised import Promised, values_of
+from sfumato.publish.total import RunningTable
 from sfumato.publish.words import promise
 from sfumato.report.evidence import evidence
 from sfumato.table.bounding import SCALE
@@ -37,6 +39,8 @@ ONE = (
     FILE.split("[[table]]")[0] + "[[table]]" + FILE.split("[[table]]")[1] + '[output]\nto = "out"\nformats = ["csv"]\n'
 )
 FORTNIGHT = "every 14 days from 2026-01-05"
+EXCHANGED = '[unit]\nrelation = "replace one"\n\n[limits]'
+BY_COUNTRY = '[limits]\ncountry = "Concentrated(90)"'
 
 
 @pytest.mark.parametrize(
@@ -228,7 +232,7 @@ def test_shops_and_days_in_shops_are_charged_and_refuse(tmp_path):
 
 def test_a_total_that_runs_on_is_charged_to_every_shop_as_to_somebody_who_is_there_every_day(tmp_path):
     text = FILE.replace(
-        'day = "Concentrated(1)"\nperson = "none"', 'person = "Concentrated(1.5)"\ncountry = "Concentrated(5)"'
+        'day = "Concentrated(1)"\nperson = "none"', 'person = "Concentrated(2.5)"\ncountry = "Concentrated(5)"'
     )
     text = text.replace(
         'spend = "Concentrated(0.5)"\n\n[output]', 'spend = { country = "Concentrated(4)" }\n\n[output]'
@@ -237,7 +241,7 @@ def test_a_total_that_runs_on_is_charged_to_every_shop_as_to_somebody_who_is_the
     publication.run("2026-01-01", today=FEBRUARY)
     assert used(tmp_path, "country", "CH") == 100  # a day exchanged, and all days of the total
     with Ledger(tmp_path / "visits.ledger") as book:
-        assert book.spent().percent == 100  # half of it for a day, and what a country costs is four times a person's
+        assert book.spent().percent == 100  # a half for a day, and what a country costs is twice what a person does
 
 
 @pytest.mark.parametrize("relation", ["add remove", "replace one"])
@@ -290,10 +294,52 @@ def test_where_days_are_exchanged_noise_is_wider_and_the_spend_is_kept(tmp_path)
         widths = np.array(interval["count, high"]) - np.array(interval["count, low"])
         found.append((widths.mean(), publication.series("total").totals().half.mean()))
     assert found[1][0] == pytest.approx(2**0.5 * found[0][0], abs=2)  # ends are whole rows
-    assert found[1][1] == pytest.approx(2 * found[0][1], rel=0.02)
+    assert found[1][1] == pytest.approx(2**0.5 * found[0][1], rel=0.02)
     words = exchanged.words()[0]
     assert "were left out or exchanged. Whoever guesses a fact about your day, 50:50 before" in words
     assert "left out or exchanged" not in left.words()[0]
+
+
+@pytest.mark.parametrize(
+    ("phrase", "wider"),
+    [("count", 1), ("count by country", 2**0.5), ("sum of pay", 1), ("sum of loss by country", 2**0.5),
+     ("sum of balance", 2), ("mean of pay", 2)],
+)  # fmt: skip
+def test_a_total_of_exchanged_days_has_as_much_noise_as_is_known_to_be_needed(tmp_path, phrase, wider):
+    kept = SHORT.replace('running = "count by country"', f'running = "{phrase}"')
+    pay = "".join(
+        f'[columns.{name}]\ntype = "integer"\nlow = {low}\nhigh = {high}\nmissing = {low}\n'
+        for name, low, high in (("pay", 1, 9), ("loss", -9, -1), ("balance", -4, 5))
+    )
+    variances = []
+    for name, text in (("left", kept), ("exchanged", kept.replace("[limits]", EXCHANGED))):
+        (tmp_path / name).mkdir()
+        path = prepare(tmp_path / name, text=text, days=[])
+        (tmp_path / name / "visits.schema.toml").write_text(SCHEMA + pay)
+        file = sf.Publication.load(path).file
+        table = RunningTable(file, file.running()[0])
+        assert table.grid == 1
+        variances.append(table.totals.variance)
+        for charge in table.slots():
+            assert all(loss.person.within(Concentrated("0.5")) for loss in charge.losses)
+    assert variances[1] / variances[0] == pytest.approx(wider**2, rel=0.02)
+
+
+@pytest.mark.parametrize("limits", [EXCHANGED, BY_COUNTRY], ids=["exchanged", "shops"])
+def test_a_total_that_was_charged_as_two_people_goes_on_as_it_was_charged(tmp_path, monkeypatch, limits):
+    publication = load(tmp_path, SHORT.replace("[limits]", limits))
+    with monkeypatch.context() as earlier:
+        earlier.setattr(RunningTable, "_exchanged", lambda self, moves: None)
+        publication.run("2026-01-01", today=FEBRUARY)
+        before = publication.series("total").segments[0].variance
+    states = [one.state for one in publication.run(today=FEBRUARY)]
+    assert states and set(states) == {"done"} and publication.verify()
+    series = publication.series("total")
+    assert series.segments[0].variance == before and len(series.totals().values) == 4
+    with Ledger(tmp_path / "visits.ledger") as book:
+        (one,) = [entry for entry in book.history() if "/running/" in entry.id]
+        assert begun_of(publication.file, publication.file.running()[0], book).spec.twice
+    assert one.state == "started"
 
 
 @pytest.mark.parametrize("question", ["count", "count where country = 'CH'", "people", "mean of pay"])

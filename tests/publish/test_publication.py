@@ -47,7 +47,7 @@ def test_every_period_is_released_once_and_written(published):
     assert publication.run(today=FEBRUARY) == []
     assert files(home) == before
     with Ledger(home / "visits.ledger") as book:
-        assert len(book.history()) == 5  # four days and one running total
+        assert len(book.history()) == 6  # four days, one running total, and by which column days are told
         assert book.verify().ok
         for day in range(1, 5):
             assert book.spent_in("day", f"2026-01-0{day}").percent == 100
@@ -469,7 +469,7 @@ def test_a_dead_period_is_charged_anew_if_asked_for(tmp_path, monkeypatch):
     assert (tmp_path / "out/visits/period=2026-01-01/countries.csv").exists()
     assert len(publication.answers("2026-01-01")["countries"].frame) >= 2
     with Ledger(tmp_path / "visits.ledger") as book:
-        assert book.spent_in("day", "2026-01-01").percent == 100 and len(book.history()) == 5
+        assert book.spent_in("day", "2026-01-01").percent == 100 and len(book.history()) == 6
     with pytest.raises(ParameterError, match="Only a period whose tables are dead"):
         publication.run("2026-01-01", today=FEBRUARY, again=True)
 

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import uvicorn
@@ -77,6 +78,15 @@ def test_a_data_set_says_what_may_be_used_of_the_machine(tmp_path):
         desk.curator.table.close()
         desk.curator.ledger.close()
         desk.front.ledger.close()
+
+
+def test_a_ledger_of_periods_is_none_for_a_service(tmp_path):
+    write_house(tmp_path)
+    terms = load_house(tmp_path / "house.toml").datasets[0]
+    limits = sf.Budget(person=Pure(3), units={"day": Pure(1)})
+    sf.Ledger(terms.ledger, limits, relation=sf.ADD_REMOVE).close()
+    with pytest.raises(ParameterError, match=r"limits what a person did in each day, .* --of 2026-11"):
+        Desk(replace(terms, relation=sf.ADD_REMOVE, person=None, quotas={}))
 
 
 def test_secrets_come_from_the_environment_or_a_file(tmp_path, monkeypatch):

@@ -49,12 +49,13 @@ class Desk:
     @contextmanager
     def open(self, schema: Schema | None = None) -> Iterator[Curator]:
         """Open table and ledger, and close both."""
+        self.opened.require_both()
         described = Schema.load(self.schema) if schema is None else schema
         kept, how = self.opened.named("private", "keep_head"), self.opened.named(*READ)
         with Ledger(self.ledger, schema=accepted(described), **kept) as book:
             curator = curate(self.data, described, ledger=book, **how)
             with curator.table:
-                yield curator
+                yield self.opened.period(curator)
 
 
 @dataclass(frozen=True)

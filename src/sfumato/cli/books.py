@@ -45,11 +45,17 @@ ledger_app = commands_of(
 def create(
     ledger: LedgerPlace,
     *,
-    person: Annotated[str, typer.Option(help="The limit for a whole person, for example Pure(3).")],
+    person: Annotated[
+        str, typer.Option(help="The limit for a whole person, for example Pure(3); none, beside --units.")
+    ],
     schema: Annotated[Path | None, typer.Option(help="The schema whose attributes are limited.")] = None,
     each_attribute: Annotated[str | None, typer.Option(help="A limit for each attribute, e.g. Pure(1).")] = None,
     attributes: Annotated[list[str] | None, typer.Option(help="Limits on sets: race+sex=Pure(1.5).")] = None,
     people: Annotated[list[str] | None, typer.Option(help="Limits on groups of people: 4=Pure(10).")] = None,
+    units: Annotated[
+        list[str] | None,
+        typer.Option(help="Limits on what a person did in a day, a month, a shop: day=Concentrated(1)."),
+    ] = None,
     population: Annotated[str | None, typer.Option(help="The name of the people it belongs to.")] = None,
     keep_head: KeepHead = None,
     as_json: Json = False,
@@ -57,15 +63,18 @@ def create(
     """Make a new ledger; its limits are fixed for ever."""
     from sfumato.ledger import Ledger
     from sfumato.ledger.typed import read_budget
+    from sfumato.privacy import ADD_REMOVE
     from sfumato.table.database import load
 
     described = None if schema is None else load(schema)
     secrets = None if described is None else described.secrets
-    budget = read_budget(person, each_attribute, attributes or [], people or [], secrets)
+    budget = read_budget(person, each_attribute, attributes or [], people or [], secrets, units=units or [])
     if "://" not in ledger and Path(ledger).exists():
         raise LedgerError(f"{ledger!r} exists already, and limits are fixed when a ledger is made; write another path.")
     print_of = None if described is None else described.fingerprint
-    with Ledger(ledger, budget, population=population, schema=print_of, keep_head=keep_head) as book:
+    # Who was there in a period is private, so it is left out; how people are exchanged there only publications know.
+    relation = ADD_REMOVE if budget.units else None
+    with Ledger(ledger, budget, population=population, relation=relation, schema=print_of, keep_head=keep_head) as book:
         emit(_described(book), lambda: f"Made {book.place}.\n{_shown(book)}", as_json)
 
 

@@ -26,6 +26,8 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r", a postgresql:// address, an Arrow table, a pandas or polars frame, a Spark frame, or an Ibis table",
      " or a postgresql:// address"),
     (r"write another name, or overwrite=True", "write another name after --out, or --force"),
+    (r"curator\.of\('([^']*)', stamp='([^']*)'\)\.count\(…\)", r"--of \1 --stamp \2"),
+    (r"Budget\(person='none', units=\{'day': Pure\(1\)\}\)", '--person none --units "day=Pure(1)"'),
     (r"interval\(0\.95, together=True\) holds", "with --together they hold"),
     (r"to make one, give its budget, for example Budget\(person=Pure\(3\)\), or run (sfumato ledger create .*) "
      r"--person 'Pure\(3\)' --schema", r'make it once by \1 --person "Pure(3)" --schema'),

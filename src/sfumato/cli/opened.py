@@ -13,24 +13,35 @@ from sfumato.cli.options import (
     KeepHead,
     MemoryLimit,
     MostRows,
+    Of,
     Private,
     SameData,
     Snapshot,
+    Stamp,
     Table,
     TempDirectory,
 )
+from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
+    from sfumato.curator import Curator
     from sfumato.table.resources import Resources
+
+APART = (
+    "A period is asked by its name and by the column that says when a row happened; write both, --of 2026-11 --stamp "
+    "at, or neither."
+)
 
 
 @dataclass(frozen=True)
 class Opened:
-    """Which state of which table a command opens, for whom, where its ledger's secrets are, and on what machine."""
+    """Which rows of which state of which table a command opens, for whom, its ledger's secrets, and on what machine."""
 
     snapshot: Snapshot = ""
     same_data: SameData = False
     analyst: Analyst = None
+    of: Of = None
+    stamp: Stamp = None
     table: Table = None
     private: Private = None
     keep_head: KeepHead = None
@@ -41,6 +52,19 @@ class Opened:
     def named(self, *names: str) -> dict[str, Any]:
         """Return some of the options, to hand them on."""
         return {name: getattr(self, name) for name in names}
+
+    def period(self, curator: Curator) -> Curator:
+        """Return the curator of the rows that are asked: those of one period, or all of them."""
+        if self.of is None or self.stamp is None:
+            self.require_both()
+            return curator
+        found: Curator = curator.of(self.of, stamp=self.stamp)
+        return found
+
+    def require_both(self) -> None:
+        """Refuse a period without a column, and a column without a period."""
+        if (self.of is None) is not (self.stamp is None):
+            raise ParameterError(APART)
 
     @property
     def resources(self) -> Resources:
@@ -54,8 +78,8 @@ FILE = ("table", "memory_limit", "temp_directory")
 """What opens a file whose rows nobody asks about yet."""
 MACHINE = ("memory_limit", "temp_directory", "most_rows")
 """What may be used of the machine."""
-STATE = ("snapshot", "same_data", "analyst")
-"""Which state of the data is asked, and by whom."""
+STATE = ("snapshot", "same_data", "analyst", "of", "stamp")
+"""Which rows of which state of the data are asked, and by whom."""
 ALL = tuple(one.name for one in fields(Opened))
 
 

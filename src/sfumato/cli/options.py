@@ -151,6 +151,11 @@ LedgerOption = Annotated[
 Snapshot = Annotated[str, typer.Option(help="Your name for this state of the data; files have numbers.")]
 SameData = Annotated[bool, typer.Option(help="Another file of this name holds the same data.")]
 Analyst = Annotated[str | None, typer.Option(help="Who asks, if the ledger has quotas.")]
+Of = Annotated[
+    str | None,
+    typer.Option(help="The period that is asked, where a ledger limits periods: 2026-11, 2026-W47, 2026-11-16."),
+]
+Stamp = Annotated[str | None, typer.Option(help="The column that says when a row happened, beside --of.")]
 Out = Annotated[
     Path | None, typer.Option(help="Also write the answer, as .csv, .parquet or .json; a model as .html too.")
 ]

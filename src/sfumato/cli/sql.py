@@ -56,6 +56,7 @@ def sql_command(
     schema, statement, data = _as_for_query(schema, statement, after, data or [], file is not None)
     text = _text(statement, file)
     _check_out(out, force)
+    opened.require_both()
     described = load(schema)
     bound = None if spend is None else read_bound(spend)
     sources = sources_of(schema, described, data)
@@ -64,7 +65,8 @@ def sql_command(
             how = opened.named("snapshot", "same_data", "memory_limit", "temp_directory")
             curator = curate(sources, described, ledger=book, **how)
         with curator.table:
-            ask = curator.explain if explain else curator.sql
+            asked = opened.period(curator)
+            ask = asked.explain if explain else asked.sql
             found = ask(text, bound, analyst=opened.analyst)
             _show(found, together, out, as_json)
 

@@ -84,6 +84,7 @@ class Ledger(Meters):
         self._journal = Journal(place, opening, head, keep_head)
         self._private = private_place(self._journal.store, private, self._journal.mark)
         self._slots_of: SlotsOf | None = None
+        self._before: Callable[[str | None], None] | None = None
         running.made_by()  # looked up once a process, and not while somebody waits for an answer
         if isinstance(self._private, Directory):
             try:
@@ -111,6 +112,7 @@ class Ledger(Meters):
         refusal also says the largest spend that would fit.
         """
         request = self._request(request_id, event, loss, slots, question=question_key, analyst=analyst, spend=spend)
+        self._charging(request)
         with self._journal.session(write=True) as session:
             found = self._charge(session, request)
         if isinstance(found, Verdict):
@@ -124,11 +126,18 @@ class Ledger(Meters):
         read = self._read(loss, slots)
         return request_of(self._journal.terms, request_id, event, loss, slots=read, **told)
 
-    def reading(self, slots_of: SlotsOf) -> Ledger:
-        """Return this ledger for somebody all of whose requests read the same periods: what they cost there follows."""
+    def reading(self, slots_of: SlotsOf, before: Callable[[str | None], None] | None = None) -> Ledger:
+        """Return this ledger for somebody all of whose requests read the same periods: what they cost there follows.
+
+        `before` is called with who asks before anything is charged, and may refuse.
+        """
         found = copy(self)
-        found._slots_of = slots_of
+        found._slots_of, found._before = slots_of, before
         return found
+
+    def _charging(self, request: Request) -> None:
+        if self._before is not None:
+            self._before(request.analyst)
 
     def _read(self, loss: Losses, slots: Sequence[SlotCharge] | None) -> tuple[SlotCharge, ...]:
         """Return what a request reads of every limited period; refuse one that does not say it."""
@@ -238,6 +247,7 @@ class Ledger(Meters):
 
     def _begin(self, request: Request, make_loss: MakeLoss | None, sealed: bool) -> Reservation:
         """Reserve and start in one transaction, unless there is an answer."""
+        self._charging(request)
         with self._journal.session(write=True) as session:
             found = self._charge(session, request, resume=sealed and self._private is not None, starts=sealed)
             if isinstance(found, Reservation) and found.state == "committed":
@@ -261,6 +271,7 @@ class Ledger(Meters):
     ) -> Stepwise:
         """Reserve and start a request that is answered in steps, or find it begun; its steps are not charged again."""
         request = self._request(request_id, event, loss, slots, question=None, analyst=analyst, spend=spend)
+        self._charging(request)
         with self._journal.session(write=True) as session:
             found = self._charge(session, request)
             if isinstance(found, Reservation) and found.state == "reserved":
@@ -279,9 +290,17 @@ class Ledger(Meters):
         with self._journal.session(write=False) as session:
             return session.answered(digest(question_key)) is not None
 
-    def holds(self, request_id: str, event: Event, loss: Losses, slots: Sequence[SlotCharge] | None = None) -> bool:
+    def holds(
+        self,
+        request_id: str,
+        event: Event,
+        loss: Losses,
+        slots: Sequence[SlotCharge] | None = None,
+        *,
+        analyst: str | None = None,
+    ) -> bool:
         """Tell whether this is the request that was charged under an id."""
-        request = self._request(request_id, event, loss, slots, question=None, analyst=None)
+        request = self._request(request_id, event, loss, slots, question=None, analyst=analyst)
         with self._journal.session(write=False) as session:
             stored = session.reservation(request_id)
         return stored is not None and stored.request == request.fingerprint

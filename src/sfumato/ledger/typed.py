@@ -51,10 +51,16 @@ def read_budget(
     attributes: Sequence[str],
     people: Sequence[str],
     secrets: Secrets | None,
+    *,
+    units: Sequence[str] = (),
 ) -> Budget:
-    """Return the budget that some options describe: `race+sex=Pure(1.5)` and `4=Pure(10)` name sets and families."""
+    """Return the budget that some options describe.
+
+    `race+sex=Pure(1.5)` and `4=Pure(10)` name sets and families, `day=Concentrated(1)` what one period may cost.
+    """
     named: dict[str | tuple[str, ...], Bound] = {
-        tuple(names.split("+")): bound for names, bound in _pairs(attributes, "--attributes", "race+sex=Pure(1)")
+        tuple(names.replace(" ", "").split("+")): bound
+        for names, bound in _pairs(attributes, "--attributes", "race+sex=Pure(1)")
     }
     groups = {}
     for size, bound in _pairs(people, "--people", "4=Pure(10)"):
@@ -62,11 +68,12 @@ def read_budget(
             raise ParameterError(f"--people needs a number of people before the equals sign, not {size!r}.")
         groups[int(size)] = bound
     return Budget(
-        read_bound(person, "--person"),
+        "none" if person == "none" else read_bound(person, "--person"),
         None if each_attribute is None else read_bound(each_attribute, "--each-attribute"),
         named,
         groups,
         secrets=secrets,
+        units=dict(_pairs(units, "--units", "day=Concentrated(1)")),
     )
 
 
@@ -76,5 +83,5 @@ def _pairs(options: Sequence[str], name: str, example: str) -> list[tuple[str, B
         label, equals, bound = option.partition("=")
         if not equals or not label.strip():
             raise ParameterError(f"{name} is written as {example}, and {option[:60]!r} is not.")
-        found.append((label.replace(" ", ""), read_bound(bound, name)))
+        found.append((label.strip(), read_bound(bound, name)))
     return found

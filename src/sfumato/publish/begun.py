@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 
 from sfumato.errors import LedgerError
-from sfumato.ledger import Ledger
+from sfumato.ledger import Entry, Ledger
 from sfumato.publish.file import PublicationFile, TableSpec
-from sfumato.publish.total import ANOTHER, RunningTable
+from sfumato.publish.total import ANOTHER, RunningTable, event_of
 from sfumato.publish.zones import zone_named
 
 ENDED = "The running total {name!r} has ended before its time. What was published stays."
@@ -19,6 +19,9 @@ GONE = (
     "The running total {name!r} is not in the file any more. What was published stays, and it takes no further step; "
     "put it back as it was to go on."
 )
+
+
+Total = TypeVar("Total", bound=RunningTable)
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,29 @@ def begun_of(file: PublicationFile, spec: TableSpec, book: Ledger) -> Begun:
     entry = book.entry(table.id)
     if entry is None:
         return Begun(file, spec)
-    ended = _dead(file, spec, book)
+    ended, table = _dead(file, spec, book), as_charged(table, book)
     if table.same(book, entry.event):
-        return Begun(file, spec, ENDED.format(name=spec.name) if ended else "", True, ended)
+        return Begun(file, table.spec, ENDED.format(name=spec.name) if ended else "", True, ended)
     said = (ENDED if ended else ANOTHER).format(name=spec.name)
     total = entry.event["parameters"].get("total")
     if total is None or total["schema"] not in file.schema.fingerprints:
         return Begun(file, spec, said, False, ended)
-    then, drawn = _as_it_was(file, total), spec.as_drawn(total["spec"])
-    return Begun(then, drawn, said, RunningTable(then, drawn).same(book, entry.event), ended)
+    then = as_charged(RunningTable(_as_it_was(file, total), spec.as_drawn(total["spec"])), book)
+    return Begun(then.file, then.spec, said, then.same(book, entry.event), ended)
+
+
+def as_charged(table: Total, book: Ledger) -> Total:
+    """Return a total, or, where it was begun when an exchange cost what two people do, that one."""
+    entry = book.entry(table.id)
+    older = replace(table, spec=replace(table.spec, twice=True))
+    return older if entry is not None and not _held(table, entry, book) and _held(older, entry, book) else table
+
+
+def _held(table: RunningTable, entry: Entry, book: Ledger) -> bool:
+    """Tell whether this is what was begun, at this charge."""
+    if not table.same(book, entry.event):
+        return False
+    return book.holds(table.id, event_of(entry), table.loss(), table.slots(), analyst=table.analyst)
 
 
 def _as_it_was(file: PublicationFile, total: Mapping[str, Any]) -> PublicationFile:

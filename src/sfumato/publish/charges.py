@@ -50,30 +50,37 @@ def of_person(promised: Promised, losses: Sequence[Loss], exchanged: Sequence[Lo
 
 
 def running_charges(
-    promised: Promised, periods: Sequence[Slot], totals: RunningTotals | PureTotals
+    promised: Promised,
+    periods: Sequence[Slot],
+    totals: RunningTotals | PureTotals,
+    exchanged: Sensitivity | None = None,
 ) -> list[SlotCharge]:
     """Return what a running total over these periods is charged under limits on these units.
 
-    A slot of several periods costs |C n|² for the periods in it, or of a tree as often as it has periods; a slot that
-    is only part of a period costs as if it moved twice as far, because rows are exchanged there and not left out.
+    A slot of several periods costs |C n|² for the periods in it, or of a tree as often as it has periods; in a slot
+    that is only part of a period rows are exchanged and not left out. `exchanged` is how far that moves a total, where
+    more is known of it than of two people, who move it twice as far as one.
     """
-    return list(_running_charges(promised, tuple(periods), totals))
+    return list(_running_charges(promised, tuple(periods), totals, exchanged))
 
 
 @lru_cache(maxsize=16)
 def _running_charges(
-    promised: Promised, periods: tuple[Slot, ...], totals: RunningTotals | PureTotals
+    promised: Promised,
+    periods: tuple[Slot, ...],
+    totals: RunningTotals | PureTotals,
+    exchanged: Sensitivity | None,
 ) -> tuple[SlotCharge, ...]:
     """Return the same, worked out once: every look at a total compares it with what the ledger was told."""
     if isinstance(totals, (RememberedTotals, RememberedSums)):
         # Only units of which one slot holds all periods go with lists of people: that slot is the whole person.
-        whole = Loss.flat(running_person(promised, periods, totals), relation=promised.relation)
+        whole = Loss.flat(running_person(promised, periods, totals, exchanged), relation=promised.relation)
         return tuple(SlotCharge(unit, (_only_slot(promised, unit, periods),), (whole,)) for unit in promised.units)
     found: list[SlotCharge] = []
     for unit in promised.units:
         by_cost: dict[Cost, list[str]] = {}
         for names, counts, share in promised.over(unit, periods):
-            moves = moved(promised, totals.moves, share)
+            moves = moved(promised, totals.moves, share, exchanged)
             # All single periods at the price of the dearest, so that they are one charge.
             cost = totals.single(moves) if sum(counts) == 1 else totals.cost(counts, moves)
             by_cost.setdefault(cost, []).extend(names)
@@ -87,29 +94,41 @@ def _only_slot(promised: Promised, unit: str, periods: Sequence[Slot]) -> str:
     return name
 
 
-def moved(promised: Promised, moves: Sensitivity, share: Share) -> Sensitivity:
+def moved(promised: Promised, moves: Sensitivity, share: Share, exchanged: Sensitivity | None = None) -> Sensitivity:
     """Return how far a total of one period moves where a share of it changes, if one bounding unit moves it so far."""
     changes = promised.changes(share)
+    if exchanged is not None and changes == 2 * share.units:
+        moves, changes = exchanged, share.units
     return moves if changes == 1 else moves.times(changes)
 
 
-def running_person(promised: Promised, periods: Sequence[Slot], totals: RunningTotals | PureTotals) -> Cost:
+def running_person(
+    promised: Promised,
+    periods: Sequence[Slot],
+    totals: RunningTotals | PureTotals,
+    exchanged: Sensitivity | None = None,
+) -> Cost:
     """Return what somebody who is there in every period is charged for the whole of a total."""
-    moves = moved(promised, totals.moves, promised.person)
+    moves = moved(promised, totals.moves, promised.person, exchanged)
     if isinstance(totals, (RememberedTotals, RememberedSums)):
         return totals.person(moves)
     return totals.cost([1] * len(periods), moves)
 
 
 def running_claims(
-    promised: Promised, spends: Mapping[str, Fraction], periods: Sequence[Slot], moves: Sensitivity
+    promised: Promised,
+    spends: Mapping[str, Fraction],
+    periods: Sequence[Slot],
+    moves: Sensitivity,
+    exchanged: Sensitivity | None = None,
 ) -> list[Claim]:
     """Return what the noise of a running total must be good for, by unit and what that may cost."""
     claims: list[Claim] = []
     for unit, most in spends.items():
         if unit == "person":
             # Who is there in every period.
-            claims.append(Claim((1,) * len(periods), moved(promised, moves, promised.person), most))
+            far = moved(promised, moves, promised.person, exchanged)
+            claims.append(Claim((1,) * len(periods), far, most))
             continue
         seen: set[tuple[tuple[int, ...], Share]] = set()
         for _, counts, share in promised.over(unit, periods):
@@ -117,5 +136,5 @@ def running_claims(
             counted = first if sum(counts) == 1 else counts
             if (counted, share) not in seen:
                 seen.add((counted, share))
-                claims.append(Claim(counted, moved(promised, moves, share), most))
+                claims.append(Claim(counted, moved(promised, moves, share, exchanged), most))
     return claims

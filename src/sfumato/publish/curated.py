@@ -29,7 +29,7 @@ from sfumato.ledger.request import check_id
 from sfumato.ledger.units import UNITS
 from sfumato.privacy import Attributes, Bound, Concentrated, Loss, Pure, require_bound
 from sfumato.privacy.attributes import Everything
-from sfumato.publish.begun import ENDED
+from sfumato.publish.begun import ENDED, as_charged
 from sfumato.publish.calendar import Slot, slots_between
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.horizons import current_of, horizons_of, series_of
@@ -43,7 +43,7 @@ from sfumato.publish.series import Estimates, Series, SeriesChart
 from sfumato.publish.shelves import Folder, Held, Shelf
 from sfumato.publish.total import RunningTable
 from sfumato.publish.words import in_short
-from sfumato.publish.zones import starts_of, zone_named
+from sfumato.publish.zones import require_stamp, starts_of, zone_named
 from sfumato.questions import GroupBy, Question
 from sfumato.table.data import Table, open_table
 from sfumato.table.periods import Span
@@ -252,7 +252,7 @@ class Running:
             yield _frozen
             return
         file = total.file
-        starts = () if file.zone is None else starts_of(self._ledger, file.name, file.zone, slot)
+        starts = () if file.zone is None else starts_of(self._ledger, file.name, file.zone, slot, analyst=total.analyst)
         span = file.span(slot, starts) if file.stamp else AllRows("", slot.first, slot.last)
         with closing(open_table(source, file.schema, snapshot=slot.name, table=table, span=span)) as opened:
             if total.spec.rule is not None and not opened.source.is_duckdb:
@@ -351,11 +351,13 @@ def open_running(
     total = CuratedTotal(file, spec, relation=book.relation, analyst=analyst, kept_in=_shelf(book))
     if _finds(read_question(phrase, schema).canonical(schema)):
         raise ParameterError(FOUND)
-    entry = book.entry(total.id)
+    total, entry = as_charged(total, book), book.entry(total.id)
     if entry is not None and entry.state == "dead":
         raise LedgerError(ENDED.format(name=called))
     if entry is not None and not total.same(book, entry.event):
         raise LedgerError(OTHERWISE.format(name=called))
+    if stamp is not None:
+        require_stamp(book, stamp, file.zone, analyst=analyst)
     with total.shelf.alone():
         total.open(book)
         for one in horizons_of(total, book):

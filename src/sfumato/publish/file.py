@@ -86,6 +86,8 @@ class TableSpec:
     """Whether a count that runs on is shown once more as numbers that never fall."""
     band: bool = False
     """Whether a table that is asked anew has intervals that hold in all periods at once, too."""
+    twice: bool = False
+    """Whether a running total was charged for rows in place of others as for two people, one after the other."""
 
     def as_drawn(self, record: Mapping[str, Any]) -> TableSpec:
         """Return what `to_json` wrote of a running total, shown as this one is."""

@@ -167,3 +167,14 @@ def check_search(spec: TableSpec, table: TableSpec, wanted: Measured, schema: Sc
             f"The table {table.name!r} does not find the groups of {spec.name!r}; write question = 'count by "
             f"{', '.join(wanted.measure.keys)} found privately' there."
         )
+
+
+def narrow(total: Any) -> NDArray[Any]:
+    """Return exact integers in the smallest type that holds them: what is kept for a year is small then."""
+    import numpy as np
+
+    array = np.atleast_1d(np.asarray(total)).ravel().astype(np.int64)
+    for kind in (np.int16, np.int32):
+        if array.size and np.iinfo(kind).min <= array.min() and array.max() <= np.iinfo(kind).max:
+            return array.astype(kind)
+    return array

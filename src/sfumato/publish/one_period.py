@@ -16,6 +16,7 @@ from sfumato.errors import ParameterError, SchemaError
 from sfumato.publish.calendar import Slot, slot_named
 from sfumato.publish.charges import charges_of
 from sfumato.publish.promised import Promised
+from sfumato.publish.zones import require_stamp
 from sfumato.table.data import Table
 from sfumato.table.periods import Span
 from sfumato.table.schema import Schema
@@ -37,7 +38,14 @@ class PeriodCurator(Curator):
 
     def __init__(self, whole: Curator, table: Table, slot: Slot) -> None:
         promised = Promised.by([unit for unit, _ in whole.ledger.budget.units], table.schema)
-        super().__init__(table, whole.ledger.reading(partial(charges_of, promised, slot)), whole.ledger.relation)
+        assert table.span is not None
+        stamp = table.span.stamp
+
+        def before(analyst: str | None) -> None:
+            require_stamp(whole.ledger, stamp, analyst=analyst)
+
+        book = whole.ledger.reading(partial(charges_of, promised, slot), before)
+        super().__init__(table, book, whole.ledger.relation)
         self._whole, self.slot = whole, slot
         self._met = [(unit, name) for unit in promised.units for name in promised.met(unit, slot)[0]]
         self.unnamed = whole.unnamed

@@ -53,7 +53,7 @@ from sfumato.publish.states import (
 )
 from sfumato.publish.total import RunningTable
 from sfumato.publish.words import in_short, promise_of
-from sfumato.publish.zones import disagreements, starts_of
+from sfumato.publish.zones import disagreements, require_stamp, starts_of
 from sfumato.table.data import Table, open_table
 from sfumato.table.resources import Resources
 
@@ -287,7 +287,8 @@ class Publication:
         return source_of(self.file, slot, self._rows, partial(empty_days, self.file, book))
 
     def _begins(self, book: Ledger, slot: Slot) -> None:
-        """Look up when the days of a period begin, where there is a zone."""
+        """Look up by what its days are told, and when they begin, where there is a zone."""
+        require_stamp(book, self.file.stamp, self.file.zone)
         if self.file.zone is not None:
             self._starts[slot.unit, slot.name] = starts_of(book, self.file.name, self.file.zone, slot)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
+from typing import Any
 
 from sfumato.durable import lock, make_directory, write_durably
 
@@ -105,3 +106,18 @@ class Held(Shelf):
         """Wait for other threads."""
         with self.turn:
             yield
+
+
+class Readings(Sequence[Any]):
+    """What all steps read, each taken from its file when it is used: a year of many groups need not fit memory."""
+
+    def __init__(self, load: Callable[[str], Any], earlier: Sequence[str], last: Any) -> None:
+        self._load, self._earlier, self._last = load, earlier, last
+
+    def __len__(self) -> int:
+        return len(self._earlier) + 1
+
+    def __getitem__(self, place: Any) -> Any:
+        if place >= len(self):
+            raise IndexError(place)
+        return self._last if place in (-1, len(self._earlier)) else self._load(self._earlier[place])

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from sfumato.ask.packing import pack, unpack
 from sfumato.domain import Dates
 from sfumato.errors import LedgerError, Overtaken, ParameterError, Unfinished
-from sfumato.ledger import Ledger
+from sfumato.ledger import Entry, Ledger
+from sfumato.ledger.slots import SlotCharge
 from sfumato.ledger.stepping import DeadStep, Standing, Stepwise
 from sfumato.mechanism import Event
 from sfumato.noise import Noise, new_key
@@ -40,11 +41,11 @@ from sfumato.publish.found import (
     written_cells,
 )
 from sfumato.publish.matrix import MOST_PERIODS
-from sfumato.publish.measured import Measured, check_search, measured
+from sfumato.publish.measured import Measured, check_search, measured, narrow
 from sfumato.publish.memory import CountingRule, Lists, RememberedSums, RememberedTotals
 from sfumato.publish.running import LARGEST_VARIANCE, Claim, RunningTotals, least_noise
 from sfumato.publish.segments import Horizon
-from sfumato.publish.shelves import Folder, Shelf
+from sfumato.publish.shelves import Folder, Readings, Shelf
 from sfumato.publish.tree import PureTotals, least_scale
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis, Gauge
@@ -67,21 +68,6 @@ ANOTHER = (
     "start a new total under another name."
 )
 ATTEMPTS = 100
-
-
-class _Readings(Sequence[Any]):
-    """What all steps read, each taken from its file when it is used: a year of many groups need not fit memory."""
-
-    def __init__(self, load: Callable[[str], Any], earlier: Sequence[str], last: Any) -> None:
-        self._load, self._earlier, self._last = load, earlier, last
-
-    def __len__(self) -> int:
-        return len(self._earlier) + 1
-
-    def __getitem__(self, place: Any) -> Any:
-        if place >= len(self):
-            raise IndexError(place)
-        return self._last if place in (-1, len(self._earlier)) else self._load(self._earlier[place])
 
 
 @dataclass(frozen=True)
@@ -190,7 +176,7 @@ class RunningTable:
     def _mechanism(self, gauge: Gauge, moves: Sensitivity) -> RunningTotals | PureTotals:
         if self.spec.rule is not None:
             return self._remembered(gauge, moves, self.spec.rule)
-        claims = running_claims(self.file.promised, self._spends, self.periods, moves)
+        claims = running_claims(self.file.promised, self._spends, self.periods, moves, self._exchanged(moves))
         known: Any = {"relation": self.relation, "reads": gauge.charged, "moves": moves}
         if self.spec.pure:
             tree, scale = least_scale(len(self.periods), claims, self.spec.target)
@@ -201,14 +187,20 @@ class RunningTable:
     def _remembered(self, gauge: Gauge, moves: Sensitivity, rule: CountingRule) -> RunningTotals | PureTotals:
         """Return the mechanism where a person counts in so many periods only, for what a whole person may cost."""
         periods, pattern = len(self.periods), rule.pattern(len(self.periods))
-        # Of two worlds with other lists both patterns may differ, so an exchange moves twice as far.
-        claim = Claim(pattern, moved(self.file.promised, moves, self.file.promised.person), self._spends["person"])
+        # Of two worlds with other lists both patterns may differ, so an exchange is one at other times.
+        promised = self.file.promised
+        far = moved(promised, moves, promised.person, self._exchanged(moves))
+        claim = Claim(pattern, far, self._spends["person"])
         known: Any = {"relation": self.relation, "reads": gauge.charged, "moves": moves, "rule": rule}
         if self.spec.pure:
             tree, scale = least_scale(periods, [claim], self.spec.target)
             return RememberedSums(tree=tree, scale=scale, **known)
         factor, variance = least_noise(periods, [claim], self.spec.target, sum(pattern) > 1, rule.gap)
         return RememberedTotals(factor=factor, variance=variance, **known)
+
+    def _exchanged(self, moves: Sensitivity) -> Sensitivity | None:
+        """Return how far rows in place of others move the total of one period, None where it was charged as two."""
+        return None if self.spec.twice else self.measured.exchanged(moves, at_other_times=self.spec.rule is not None)
 
     @property
     def _spends(self) -> dict[str, Fraction]:
@@ -277,7 +269,8 @@ class RunningTable:
 
     def loss(self) -> Loss:
         """Return what somebody who is there in every period is charged for the whole of it."""
-        person = running_person(self.file.promised, self.periods, self.totals)
+        exchanged = self._exchanged(self.totals.moves)
+        person = running_person(self.file.promised, self.periods, self.totals, exchanged)
         return Loss.flat(person, self.reads, self.relation if self.file.relation is ADD_REMOVE else self.file.relation)
 
     @property
@@ -291,10 +284,13 @@ class RunningTable:
         if entry is not None:
             if not self.same(book, entry.event):
                 raise LedgerError(ANOTHER.format(name=self.spec.name))
-            said = entry.event
-            event = Event(said["name"], said["spec"], said["parameters"], said["version"])
-        slots = running_charges(self.file.promised, self.periods, self.totals)
+            event = event_of(entry)
+        slots = self.slots()
         return book.open(self.id, event, self.loss(), analyst=self.analyst, slots=slots)  # which compares both
+
+    def slots(self) -> list[SlotCharge]:
+        """Return what is charged to each slot of every limit."""
+        return running_charges(self.file.promised, self.periods, self.totals, self._exchanged(self.totals.moves))
 
     def done(self, book: Ledger) -> list[str]:
         """Return the periods that were released; none if it was not begun."""
@@ -371,7 +367,7 @@ class RunningTable:
     ) -> bytes:
         """Draw a step from what it froze and what earlier ones did."""
         frozen = unpack(content[SALT:], self.file.schema)
-        totals = _Readings(self._totals_of, read, frozen[0])
+        totals = Readings(self._totals_of, read, frozen[0])
         if not self.measured.found:
             return pack(self.totals.entry(totals, noise))
         listed, there = set(known), read_cells(frozen[1], self.file.schema, self.measured.measure.keys)
@@ -454,7 +450,7 @@ class RunningTable:
             return pack((self.gauge.read(opened), written_cells(self.search(slot)), *counted))
 
     def _exact(self, opened: Table) -> NDArray[Any]:
-        return _narrow(self.measured.exact(self.gauge.read(opened), self.grid))
+        return narrow(self.measured.exact(self.gauge.read(opened), self.grid))
 
     def _totals_of(self, digest: str) -> NDArray[np.int64]:
         """Return what an earlier step read; without it nothing can be drawn any more."""
@@ -481,20 +477,15 @@ def found_groups(horizons: Sequence[Kept]) -> tuple[tuple[Cell, ...], list[list[
     return assembled(steps, horizons[0][0].measured.parts)
 
 
+def event_of(entry: Entry) -> Event:
+    """Return the event of a request as it stands in the ledger."""
+    said = entry.event
+    return Event(said["name"], said["spec"], said["parameters"], said["version"])
+
+
 def _split(event: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return what the law of a total is, and by what files are told apart, which earlier versions wrote otherwise."""
     parameters = dict(event["parameters"])
     told = {name: parameters.pop(name) for name in ("total", "edition") if name in parameters}
     law, said = json.loads(json.dumps([{**event, "parameters": parameters}, told]))
     return law, said
-
-
-def _narrow(total: Any) -> NDArray[Any]:
-    """Return exact integers in the smallest type that holds them: what is kept for a year is small then."""
-    import numpy as np
-
-    array = np.atleast_1d(np.asarray(total)).ravel().astype(np.int64)
-    for kind in (np.int16, np.int32):
-        if array.size and np.iinfo(kind).min <= array.min() and array.max() <= np.iinfo(kind).max:
-            return array.astype(kind)
-    return array

@@ -24,6 +24,11 @@ from sfumato.table.database import Database
 FREE_PLACES = 4
 """So many rehearsals and files of made-up rows are made at once in a data set: they are free, and take long."""
 
+PERIODS = (
+    "The ledger of {name!r} limits what a person did in each {unit}, and quotas and approvals of a service are about "
+    "what a question costs a whole person; give the data set a ledger of people, show a publication, or ask at the "
+    "shell: sfumato query … --of 2026-11 --stamp at."
+)
 NO_QUOTA = "{name!r} has no quota here; whoever runs the service names one in its house, or one of everyone."
 
 
@@ -46,6 +51,9 @@ class Desk:
             temp_directory=terms.temp_directory,
             most_rows=terms.most_rows,
         )
+        if self.curator.ledger.budget.units:
+            self.curator.close()
+            raise ParameterError(PERIODS.format(name=terms.name, unit=self.curator.ledger.budget.units[0][0]))
         book = Ledger(terms.ledger, private=terms.private)
         self.front = Curator(self.curator.table, book, book.relation)
         self._reading = Lock()

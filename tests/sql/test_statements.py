@@ -428,6 +428,35 @@ def test_clamped_numbers_are_those_of_the_engine(opened: Any, raw: Any, key: str
     assert {cell[0]: numbers for cell, numbers in found.items() if any(numbers)} == asked
 
 
+def test_people_under_a_condition_are_those_of_the_engine(opened: Any, raw: Any) -> None:
+    joined = "FROM visits JOIN patients ON visits.patient = patients.patient"
+    some = "COUNT(DISTINCT visits.patient) FILTER (WHERE {})"
+    for key, source in (("kind", joined), ("sex", f"{joined} WHERE days > 2"), ("smokes", joined)):
+        asked = f"SELECT {key}, {some.format('cost > 40')}, {some.format('cost > 40 OR sex IS NULL')} {source} GROUP BY {key}"
+        found = {cell: numbers for cell, numbers in reading(opened, asked).items() if any(numbers)}
+        assert found == {row[:1]: row[1:] for row in raw.execute(asked).fetchall() if any(row[1:])}
+    per = "WITH p AS (SELECT patient, SUM(days) AS d FROM visits GROUP BY patient) SELECT {} FROM p"
+    for asked in (
+        "SELECT COUNT(DISTINCT patient) FILTER (WHERE smokes) FROM patients WHERE sex = 'f'",
+        per.format("COUNT(DISTINCT patient) FILTER (WHERE d > 5)"),
+    ):
+        assert [*reading(opened, asked).values()] == raw.execute(asked).fetchall()
+
+
+def test_people_under_a_condition_stand_beside_others_and_are_not_clamped(curator: Any) -> None:
+    some = "COUNT(DISTINCT patient) FILTER (WHERE cost > 40)"
+    asked = f"SELECT kind, {some} AS dear, COUNT(DISTINCT patient) AS people, AVG(days) AS length FROM visits GROUP BY kind"
+    answer = curator.sql(f"{asked} HAVING {some} < 99999", spend=Pure(3))
+    assert answer.loss.person.epsilon == 3 and answer.loss.at("visits.cost").epsilon == 1
+    assert [*answer.frame.columns][:4] == ["kind", "dear", "people", "length"]
+    assert "A person counts once, however many rows they have." in answer.notes
+    assert not any("clamped" in note for note in answer.notes)
+    low, high = (answer.interval(0.9)[f"dear, {end}"] for end in ("low", "high"))
+    assert all(a <= n <= b for a, n, b in zip(low, answer.frame["dear"], high, strict=True))
+    alone = curator.sql(f"SELECT {some} AS n, SUM(cost, {BOUND} (0, 5)) AS s FROM visits", spend=Pure(1))
+    assert sum("counts once" in note or "clamped to the bounds" in note for note in alone.notes) == 2
+
+
 # Whose row it is
 
 
@@ -946,6 +975,7 @@ def test_intervals_cover_as_often_as_they_say(opened: Any) -> None:
     [
         ("SELECT SUM(cost) FILTER (WHERE days > 3) FROM visits", "where"),
         ("SELECT COUNT(DISTINCT patient) FROM visits", "distinct"),
+        ("SELECT COUNT(DISTINCT patient) FILTER (WHERE days > 3) FROM visits", "where"),
         ("SELECT SUM(cost, contribution_bounds_per_group => (0, 5)) FROM visits", "bounds"),
     ],
 )

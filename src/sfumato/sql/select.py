@@ -287,7 +287,7 @@ def rules_of(plan: StatementPlan, totals: Sequence[Total], database: Database) -
     found = []
     counted, bounded = any(total.distinct for total in totals), any(total.bounds is not None for total in totals)
     if counted:
-        found.append("A person counts once, however many rows they have.")
+        found.append("COUNT(DISTINCT …) counts a person once, however many rows they have.")
     if bounded:
         found.append("What a person adds to a group is clamped to the bounds written; how much that cuts is unknown.")
     if not (counted or bounded or flat.everybody):

@@ -332,6 +332,7 @@ STATEMENTS = {
     "filter": "SELECT kind, SUM(cost) FILTER (WHERE note = 't') FROM visits GROUP BY kind",
     "persons": "SELECT COUNT(DISTINCT id) FROM visits",
     "persons by kind": "SELECT kind, COUNT(DISTINCT id) FROM visits GROUP BY kind",
+    "persons, some": "SELECT COUNT(DISTINCT id) FILTER (WHERE cost > 0) FROM visits",
     "per": PER.format(what="COUNT(*)", where="") + "SELECT COUNT(*) FROM per",
     "per where": PER.format(what="COUNT(*)", where=" WHERE kind = 'a'") + "SELECT SUM(v) FROM per",
     "per clamped": PER.format(what="LEAST(SUM(cost), 2)", where="") + "SELECT SUM(v) FROM per",

@@ -45,7 +45,7 @@ FEW = (
 ASKED = (
     "visits", "sum by kind", "join drops", "left sum", "left present", "persons", "per where", "per clamped", "people",
     "people by sex", "left per", "left per missing", "texts", "box", "box by kind",
-    "box, one group", "persons, one group",
+    "box, one group", "persons, one group", "persons, some",
 )  # fmt: skip
 LOOSE = {
     "expression": "hulls of CASE: no cell goes from one end to the other by the condition alone (reaches 5/6)",

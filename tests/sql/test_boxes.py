@@ -41,6 +41,7 @@ VALUES = (
     f"SUM(COALESCE(v.x, 1), {BOUND} (2, 5))",
     f"COUNT(*, {BOUND} (0, 2))",
     f"COUNT(v.x, {BOUND} (0, 1))",
+    "COUNT(DISTINCT v.id) FILTER (WHERE v.x > 1)",
 )
 FILTERS = ("", " WHERE v.x > 1", " WHERE v.k = 'a'", " WHERE p.mark = 'p'")
 
@@ -137,7 +138,7 @@ def test_no_change_moves_a_clamped_total_by_more_than_is_claimed(rows: World) ->
 @pytest.mark.audit
 def test_all_claims_about_clamped_totals(rows: World) -> None:
     found = [one for text in statements() for one in box_claims(rows, text)]
-    assert len(found) == 144 * 9
+    assert len(found) == 168 * 9
     assert not [one for one in found if one.exceeded]
     # All who have few cells reach what is claimed of them.
     alone = [one for one in found if "GROUP BY" not in one.statement and "(0, 5)" not in one.statement]
@@ -185,7 +186,7 @@ def test_no_change_moves_a_total_over_some_groups_by_more_than_is_claimed(rows: 
 @pytest.mark.audit
 def test_all_claims_about_totals_over_some_groups(rows: World) -> None:
     found = [one for text in limited_statements() for one in box_claims(rows, text)]
-    assert len(found) == 72 * 9
+    assert len(found) == 84 * 9
     assert not [one for one in found if one.exceeded]
     one_group = [one for one in found if "= 1)" in one.statement and "(0, 5)" not in one.statement]
     assert sum(one.attained for one in one_group) >= 0.6 * len(one_group)
@@ -234,6 +235,20 @@ def test_a_clamp_before_the_sum_of_a_person_is_found(rows: World, monkeypatch: A
     assert not _exceeded(rows, statement)
     monkeypatch.setattr(boxes, "inside", lambda code, ends: code)
     assert _exceeded(rows, statement)
+
+
+def test_people_under_a_condition_who_count_once_a_row_are_found(rows: World, monkeypatch: Any) -> None:
+    statement = "SELECT COUNT(DISTINCT id) FILTER (WHERE x > 1) FROM visits"
+    assert not _exceeded(rows, statement)
+    monkeypatch.setattr(boxes, "inside", lambda code, ends: code)
+    assert _exceeded(rows, statement)
+
+
+def test_people_under_a_condition_are_charged_as_far_as_they_move(rows: World) -> None:
+    for key in ("", " GROUP BY v.k"):
+        for one in box_claims(rows, f"SELECT COUNT(DISTINCT v.id) FILTER (WHERE v.x > 1) FROM visits v{key}"):
+            assert not one.exceeded
+            assert one.attained or (key and one.change != ("visits.x",)), one
 
 
 def test_keys_of_events_taken_for_those_of_a_person_are_found(rows: World, monkeypatch: Any) -> None:

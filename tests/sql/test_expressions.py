@@ -79,6 +79,8 @@ def test_mutants_of_a_range_are_found() -> None:
     assert not _inside(replace(X, nullable=False))
     without = make.case([(truths.compared(Y, ">", make.number(Fraction(0))), Y)], None)
     assert without.nullable and not _inside(replace(without, nullable=False))
+    either = make.coalesced([X, without])
+    assert either.nullable and not _inside(replace(either, nullable=False))
 
 
 def test_rounding_is_half_away_from_zero() -> None:

@@ -44,6 +44,7 @@ ROWS = {
     "where": f"SELECT SUM(v.x) {PLACES.format('')} WHERE p.mark = 'p'",
     "box": f"SELECT SUM(x, {BOUND} (1, 3)) FROM visits",
     "box by kind": f"SELECT k = 'a', COUNT(*, {BOUND} (0, 1)) FROM visits GROUP BY k = 'a'",
+    "persons, some": "SELECT COUNT(DISTINCT id) FILTER (WHERE x > 1) FROM visits",
     "box, one kind": "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = 1) k = 'a', "
     f"COUNT(*, {BOUND} (0, 1)) FROM visits GROUP BY k = 'a'",
 }
@@ -188,6 +189,11 @@ MUTANTS: dict[str, tuple[str, Relation, Callable[[Any], None]]] = {
         lambda patch: _forget(patch, "visits.link"),
     ),
     "a condition inside WITH that reads nothing": ("least", REPLACE_ONE, lambda patch: _forget(patch, "visits.w")),
+    "people under a condition that reads nothing": (
+        "persons, some",
+        REPLACE_ONE,
+        lambda patch: _forget(patch, "visits.x"),
+    ),
     "people with visits taken for everybody": (
         "with visits",
         REPLACE_ONE,

@@ -428,6 +428,38 @@ def test_clamped_numbers_are_those_of_the_engine(opened: Any, raw: Any, key: str
     assert {cell[0]: numbers for cell, numbers in found.items() if any(numbers)} == asked
 
 
+def test_people_under_a_condition_are_those_of_the_engine(opened: Any, raw: Any) -> None:
+    joined = "FROM visits JOIN patients ON visits.patient = patients.patient"
+    some = "COUNT(DISTINCT visits.patient) FILTER (WHERE {})"
+    for key, source in (("kind", joined), ("sex", f"{joined} WHERE days > 2"), ("smokes", joined)):
+        asked = f"SELECT {key}, {some.format('cost > 40')}, {some.format('cost > 40 OR sex IS NULL')} {source} GROUP BY {key}"
+        found = {cell: numbers for cell, numbers in reading(opened, asked).items() if any(numbers)}
+        assert found == {row[:1]: row[1:] for row in raw.execute(asked).fetchall() if any(row[1:])}
+    per = "WITH p AS (SELECT patient, SUM(days) AS d FROM visits GROUP BY patient) SELECT {} FROM p"
+    for asked in (
+        "SELECT COUNT(DISTINCT patient) FILTER (WHERE smokes) FROM patients WHERE sex = 'f'",
+        per.format("COUNT(DISTINCT patient) FILTER (WHERE d > 5)"),
+    ):
+        assert [*reading(opened, asked).values()] == raw.execute(asked).fetchall()
+
+
+def test_people_under_a_condition_stand_beside_others_and_are_not_clamped(curator: Any) -> None:
+    some = "COUNT(DISTINCT patient) FILTER (WHERE cost > 40)"
+    asked = (
+        f"SELECT kind, {some} AS dear, COUNT(DISTINCT patient) AS people, AVG(days) AS length FROM visits GROUP BY kind"
+    )
+    answer = curator.sql(f"{asked} HAVING {some} < 99999", spend=Pure(3))
+    assert answer.loss.person.epsilon == 3 and answer.loss.at("visits.cost").epsilon == 1
+    assert [*answer.frame.columns][:4] == ["kind", "dear", "people", "length"]
+    assert "COUNT(DISTINCT …) counts a person once, however many rows they have." in answer.notes
+    assert any(note.startswith("A person counts as at most 8 rows of visits") for note in answer.notes)
+    assert not any("clamped to the bounds" in note for note in answer.notes)
+    low, high = (answer.interval(0.9)[f"dear, {end}"] for end in ("low", "high"))
+    assert all(a <= n <= b for a, n, b in zip(low, answer.frame["dear"], high, strict=True))
+    alone = curator.sql(f"SELECT {some} AS n, SUM(cost, {BOUND} (0, 5)) AS s FROM visits", spend=Pure(1))
+    assert sum("a person once" in note or "clamped to the bounds" in note for note in alone.notes) == 2
+
+
 # Whose row it is
 
 
@@ -453,6 +485,59 @@ def test_rows_of_nobody_are_left_out_and_a_person_twice_is_one_empty_row() -> No
         (summed,) = totals(opened, per + "SELECT SUM(s), SUM(t) FROM per").values()
         # All rows of a person are added, and only then clamped: 18 to twice nine, and to 12.
         assert summed == [1 + 4 + 18, 1 + 4 + 12]
+
+
+def test_a_table_may_hold_nothing_but_people_and_links() -> None:
+    described = """
+        population = "people"
+        [tables.people]
+        person = "id"
+        links.region = {to = "regions"}
+        [tables.stays]
+        person = "id"
+        rows_per_person = 2
+        links.region = {to = "regions"}
+        [tables.regions]
+        public = true
+        key = "region"
+    """
+    database = sf.Database.from_toml(described)
+    assert sf.Database.from_toml(database.to_toml()) == database and "people" in str(database)
+    assert database.attributes == ("people.region", "stays.region")
+    sources = {
+        "people": pa.table({"id": [1, 2, 3, 3, None], "region": ["n", "x", "n", "s", "n"]}),
+        "stays": pa.table({"id": [1, 1, 2, 9], "region": ["n", "s", "n", "n"]}),
+        "regions": pa.table({"region": ["n", "s"], "name": ["N", "S"]}),
+    }
+    led = "LEFT JOIN regions ON {0}.region = regions.region GROUP BY name"
+    with open_database(sources, database) as opened:
+        # Who is there twice leads nowhere, as a region does that is not in the table of regions.
+        found = totals(opened, f"SELECT name, COUNT(*) FROM people {led.format('people')}")
+        assert found == {("N",): [1], ("S",): [0], (None,): [2]}
+        found = totals(opened, f"SELECT name, COUNT(*) FROM stays {led.format('stays')}")
+        assert found == {("N",): [2], ("S",): [1], (None,): [0]}
+    with sf.curate(sources, database, Pure(9)) as curator:
+        assert curator.sql("SELECT COUNT(*) FROM people").value.rows() == [(3,)]
+        named = curator.sql(f"SELECT name, COUNT(*) AS n FROM people {led.format('people')}", spend=Pure(1)).loss
+        assert set(named.profile.names()) == {"people.region"}
+        met = curator.sql(
+            "SELECT COUNT(DISTINCT people.id) FROM stays JOIN people ON stays.id = people.id", spend=Pure(1)
+        )
+        assert met.loss.person.epsilon == 1
+    with pytest.raises(SchemaError, match="needs columns"):
+        sf.curate(sources["people"], database.private["people"], Pure(1))
+
+
+def test_a_median_between_two_people_is_any_number_there() -> None:
+    """DuckDB's is halfway; which of them it is says nothing about how far off in rank it is."""
+    for people in (10, 11):
+        rows = pa.table({"pay": [100 * one for one in range(people)]})
+        with sf.curate(rows, sf.Schema({"pay": integers(0, 5000)}), Pure(10**9)) as curator:
+            found = {
+                curator.sql("SELECT MEDIAN(pay) AS m FROM data", spend=Pure(10**6 + seed)).frame["m"][0]
+                for seed in range(4)
+            }
+        assert found == {500} if people == 11 else 400 <= min(found) <= max(found) <= 500
 
 
 def test_keys_that_are_missing_or_lead_nowhere_are_dropped_or_missing(opened: Any) -> None:
@@ -946,6 +1031,7 @@ def test_intervals_cover_as_often_as_they_say(opened: Any) -> None:
     [
         ("SELECT SUM(cost) FILTER (WHERE days > 3) FROM visits", "where"),
         ("SELECT COUNT(DISTINCT patient) FROM visits", "distinct"),
+        ("SELECT COUNT(DISTINCT patient) FILTER (WHERE days > 3) FROM visits", "where"),
         ("SELECT SUM(cost, contribution_bounds_per_group => (0, 5)) FROM visits", "bounds"),
     ],
 )

@@ -74,6 +74,13 @@ class SqlAnswer(Answer):
     question: Reading
     sql: str = field(default="")
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The rules of all questions that the statement is made of, and what is known of its numbers."""
+        made = ((one.event.parameters, one.released.made) for one in self.question.answers)
+        rules = [note for both in made for part in both for note in part.get("notes", ())]
+        return tuple(dict.fromkeys([*rules, *self.question.doubts(self.released), *self.remarks]))
+
     def framed(self, together: bool = False) -> Frame:
         """Return the items of the statement in their order, and behind them the ends of the numbers that have some."""
         frame = self.question.statement.shown(self.question.answers, self._chance(USUAL, together))

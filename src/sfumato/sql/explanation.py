@@ -121,7 +121,7 @@ def _without_bounds(select: Select, statement: Statement, prepared: Prepared, sp
     for total in clamped:
         plain = replace(plan, totals=(replace(total, bounds=None),), groups=None)
         try:
-            made = Select(plain.text()).prepare(basis, spend.split(len(clamped)))
+            made = Select(plain.text()).prepare(basis, spend.split(sum(one.boxed for one in plan.totals)))
         except SfumatoError:
             continue  # the values of a row may be too large to be weighed
         found[total.text] = max(float(part.width(HALF)) for part in _parts(made))

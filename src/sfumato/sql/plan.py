@@ -62,6 +62,11 @@ class Total:
             return filtered(self.of, self.where)
         return present(self.of) if self.of is not None and self.of.kind in ONLY_COMPARED else self.of
 
+    @property
+    def boxed(self) -> bool:
+        """Whether a person adds one bounded number to a group: what has bounds, and people under a condition."""
+        return self.bounds is not None or (self.distinct and self.where is not None)
+
 
 @dataclass(frozen=True, eq=False)
 class StatementPlan:
@@ -324,8 +329,8 @@ def _total(node: tree.Aggregate, scope: Scope, passing: Sequence[tree.Expression
     if not _adds(node):
         _check_quantile(scope, node)
     found = Total(node.function, of, False, chance, where, bounds=_ends(node))
-    if found.bounds is not None:
-        boxed(found)
+    if found.boxed:
+        ends_of(found)
     return found
 
 
@@ -341,8 +346,10 @@ def _ends(node: tree.Aggregate) -> tuple[Fraction, Fraction] | None:
     return low.ends[0], high.ends[0]
 
 
-def boxed(total: Total) -> tuple[int, int]:
-    """Return the bounds of a total in its steps, refusing what is between two of them."""
+def ends_of(total: Total) -> tuple[int, int]:
+    """Return the bounds of a total in its steps, refusing what is between two of them; a person is one at most."""
+    if total.distinct:
+        return 0, 1
     assert total.bounds is not None
     value = total.value
     step = value.step if value is not None and total.function == "SUM" else Fraction(1)
@@ -371,12 +378,7 @@ def _people(node: tree.Aggregate, scope: Scope, where: Expression | None) -> Tot
         people = next((name for name in scope.database.private.values()), None)
         person = people.person if people is not None and people.person else "person"
         raise ParameterError(f"Only persons are counted as distinct; write COUNT(DISTINCT {person}), or GROUP BY x.")
-    if where is not None:
-        raise ParameterError(
-            "People are counted where a condition holds; write it in WHERE, or, beside others, COUNT(*, "
-            "contribution_bounds_per_group => (0, 1)) FILTER (WHERE …)."
-        )
-    return Total("COUNT", None, True, None, None, canonical(node.of, scope_names(scope)))
+    return Total("COUNT", None, True, None, where, canonical(node.of, scope_names(scope)))
 
 
 # Tables of one row a person

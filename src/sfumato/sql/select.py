@@ -20,7 +20,7 @@ from sfumato.sql.boxes import NamedBox, plan_boxes, plan_found_boxes
 from sfumato.sql.by_group import understood
 from sfumato.sql.formulas import Formula, SumOfMean, formula
 from sfumato.sql.options import GROUPS
-from sfumato.sql.plan import StatementPlan, Total, boxed, plan_of
+from sfumato.sql.plan import StatementPlan, Total, ends_of, plan_of
 from sfumato.sql.scope import bare
 from sfumato.sql.spelled import apart
 from sfumato.table import measure
@@ -209,10 +209,10 @@ def parts_of(plan: StatementPlan) -> list[tuple[str, tuple[Total, ...]]]:
     """Return what a plan asks for in questions of one kind each: totals, people, quantiles of one expression."""
     groups: dict[str, list[Total]] = {}
     for total in plan.totals:
-        if total.distinct:
-            kind = "people"
-        elif total.bounds is not None:
+        if total.boxed:
             kind = "boxes"
+        elif total.distinct:
+            kind = "people"
         elif total.function in ("MEDIAN", "QUANTILE_CONT"):
             value = total.value
             kind = f"quantiles {'' if value is None else value.text}"
@@ -265,7 +265,7 @@ def _made(statement: str, database: Database, clamps: bool) -> Made:
         chances = tuple(Fraction(1, 2) if total.chance is None else total.chance for total in totals)
         return Made(kind, schema, keys, (), tuple(sorted(set(chances))), tuple(total.text for total in totals), chances)
     if kind in ("boxes", "found_boxes"):
-        boxes = tuple(_box(total, named, schema) for total in totals if total.bounds is not None)
+        boxes = tuple(_box(total, named, schema) for total in totals if total.boxed)
         texts = tuple(total.text for total in totals)
         return Made(kind, schema, keys, (), (), texts, boxes=boxes, groups=groups)
     averaged = {value.text for total in totals if total.function == "AVG" and (value := total.value) is not None}
@@ -285,11 +285,12 @@ def rules_of(plan: StatementPlan, totals: Sequence[Total], database: Database) -
     """Return what was done to rows and people, from the plan alone."""
     flat = plan.flat
     found = []
-    if any(total.distinct for total in totals):
-        found.append("A person counts once, however many rows they have.")
-    elif any(total.bounds is not None for total in totals):
+    counted, bounded = any(total.distinct for total in totals), any(total.bounds is not None for total in totals)
+    if counted:
+        found.append("COUNT(DISTINCT …) counts a person once, however many rows they have.")
+    if bounded:
         found.append("What a person adds to a group is clamped to the bounds written; how much that cuts is unknown.")
-    elif not flat.everybody:
+    if not (counted or bounded or flat.everybody):
         found.append(weighed_rows(flat.rows_per_person, flat.anchor.table))
     kept = groups_kept(plan, database)
     if kept is not None and plan.keys and any(total.distinct or total.bounds is not None for total in totals):
@@ -367,7 +368,7 @@ def _box(total: Total, named: Mapping[str, str], schema: FlatSchema) -> NamedBox
         part, step = Part(Power.PRESENT, named[value.text]), Fraction(1)
     else:
         part, step = COUNT, Fraction(1)
-    return NamedBox(total.text, Box(part, *boxed(total)), step)
+    return NamedBox(total.text, Box(part, *ends_of(total)), step)
 
 
 def _check_alone(statement: str) -> None:

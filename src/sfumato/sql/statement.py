@@ -11,9 +11,13 @@ from sfumato.answer import Answer, Frame
 from sfumato.errors import ParameterError
 from sfumato.exact import between_zero_and_one
 from sfumato.grammar import parse_statement, printed, tree
+from sfumato.grammar.parse import DEEPEST, LONGEST
 from sfumato.privacy import Bound
 from sfumato.sql.by_group import understood
 from sfumato.sql.canonical import canonical
+from sfumato.sql.charged import columns_in
+from sfumato.sql.intervals import ends_of
+from sfumato.sql.kinds import DATE, NUMBER, check_kinds, kind_of_key, outer_kinds
 from sfumato.sql.options import spend_of
 from sfumato.sql.plan import StatementPlan, aggregates_of, innermost, plan_of, same_name, scope_names
 from sfumato.sql.post import Query, query_of, run
@@ -91,9 +95,10 @@ class Statement:
             if isinstance(of, tree.Ends):
                 self._named(of)
         self._query([])
-        columns: dict[str, tuple[Any, ...]] = dict.fromkeys(names_of(select), ())
+        kinds = dict(zip(names_of(select), check_kinds(select, self._kind, outer=False), strict=True))
         for outer in _outside(self.parsed.select):
-            columns = dict.fromkeys(_outer(outer, columns).names, ())
+            names = _outer(outer, dict.fromkeys(kinds, ())).names
+            kinds = dict(zip(names, outer_kinds(outer, kinds), strict=True))
 
     # What is computed from the answers
 
@@ -205,6 +210,7 @@ class Statement:
     def _query(self, extra: Sequence[str]) -> Query:
         select = self.private
         places = {id(bare(item.of)): place for place, item in enumerate(select.items)}
+        within: list[str] = []  # the outputs inside of which something is written out
 
         def stands(node: tree.Expression) -> str | None:
             if isinstance(node, tree.Ends):
@@ -214,14 +220,24 @@ class Statement:
             if isinstance(node, tree.Column) and node.table is None and not self._is_key(node):
                 named = [item for item in select.items if item.alias is not None and same_name(item.alias, node.name)]
                 if named and bare(named[0].of) is not node:
-                    return inner(bare(named[0].of))
+                    return inner(bare(named[0].of), node.name.text)
             return self._column(node)
 
-        def inner(node: tree.Expression) -> str:
+        def inner(node: tree.Expression, name: str) -> str:
             from sfumato.sql.post import Printer
 
+            if len(within) == DEEPEST:
+                raise ParameterError(
+                    f"Outputs name each other more than {DEEPEST} deep at {name}; write one of them out."
+                )
+            within.append(name)
             printer = Printer(stands)
             text = printer.text(node)
+            within.pop()
+            if len(text) > LONGEST:
+                raise ParameterError(
+                    f"{name} is longer than {LONGEST} characters when it is written out; ask for less."
+                )
             if printer.texts:
                 raise ParameterError(f"{printed(node)} holds a text; write it out instead of its name.")
             return f"({text})"
@@ -251,6 +267,24 @@ class Statement:
                 "it, or GROUP BY it."
             )
         return None
+
+    def _kind(self, node: tree.Expression) -> str | None:
+        """Return what an expression holds that is a released column, or the name of an output."""
+        if isinstance(node, tree.Ends):
+            return NUMBER
+        if isinstance(node, tree.Column) and node.table is None and not self._is_key(node):
+            named = [item for item in self.private.items if item.alias is not None and same_name(item.alias, node.name)]
+            if named and bare(named[0].of) is not node:
+                (found,) = check_kinds(tree.Select((named[0],), self.private.source), self._kind, outer=False)
+                return found
+        column = self._column(node)
+        if column is None:
+            return None
+        place = int(column[1:])
+        if column[0] == "k":
+            return kind_of_key(self.plan.keys[place])
+        total = next(one for one in self.plan.totals if one.text == self.texts[place])
+        return DATE if total.function in QUANTILES and total.of is not None and total.of.kind == "date" else NUMBER
 
     def _is_key(self, node: tree.Column) -> bool:
         try:
@@ -320,7 +354,7 @@ class Statement:
         ends = self.ends(answers, each)
         rows = len(answers[0].released.cells) if self.plan.keys else 1
         pairs = [
-            _ends(
+            ends_of(
                 node, lambda one, cell=cell: tuple(side[cell] for side in ends[canonical(one, scope_names(self.scope))])
             )
             for cell in range(rows)
@@ -341,38 +375,6 @@ def _refers(node: object) -> bool:
         return any(_refers(part) for part in node)
     fields = getattr(node, "__dataclass_fields__", ())
     return any(_refers(getattr(node, name)) for name in fields)
-
-
-def _ends(node: tree.Expression, of: Any) -> tuple[Any, Any]:
-    """Return the interval of an expression from those of its aggregates; None where it has no end."""
-    node = bare(node)
-    if isinstance(node, tree.Number):
-        value = float(read_number(node.text))
-        return value, value
-    if isinstance(node, tree.Negative):
-        low, high = _ends(node.of, of)
-        return (None if high is None else -high), (None if low is None else -low)
-    if isinstance(node, tree.Aggregate):
-        low, high = of(node)
-        return low, high
-    assert isinstance(node, tree.Chain)
-    found = _ends(node.parts[0], of)
-    for sign, part in zip(node.signs, node.parts[1:], strict=True):
-        found = _joined(found, sign, _ends(part, of))
-    return found
-
-
-def _joined(left: tuple[Any, Any], sign: str, right: tuple[Any, Any]) -> tuple[Any, Any]:
-    if None in (*left, *right):
-        return None, None
-    if sign == "+":
-        return left[0] + right[0], left[1] + right[1]
-    if sign == "-":
-        return left[0] - right[1], left[1] - right[0]
-    if sign == "/" and right[0] <= 0 <= right[1]:
-        return None, None
-    corners = [a * b if sign == "*" else a / b for a in left for b in right]
-    return min(corners), max(corners)
 
 
 def names_of(select: tree.Select) -> list[str]:
@@ -407,18 +409,9 @@ def _check_outputs(select: tree.Select, scope: Scope) -> None:
         of = bare(item.of)
         if item.alias is None or (isinstance(of, tree.Column) and same_name(item.alias, of.name)):
             continue
-        for column in _columns(select):
+        for column in columns_in(select):
             if column.table is None and same_name(item.alias, column.name) and scope.has(column):
                 raise ParameterError(f"Two things are called {item.alias.text}; rename the output.")
-
-
-def _columns(node: object) -> list[tree.Column]:
-    if isinstance(node, tree.Column):
-        return [node]
-    if isinstance(node, tuple):
-        return [found for part in node for found in _columns(part)]
-    fields = getattr(node, "__dataclass_fields__", ())
-    return [found for name in fields for found in _columns(getattr(node, name))]
 
 
 def _computed(

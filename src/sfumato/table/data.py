@@ -32,7 +32,7 @@ from sfumato.table.periods import Span
 from sfumato.table.reading import readable
 from sfumato.table.repair import KEY, PERSON, check_columns, repaired
 from sfumato.table.resources import Resources
-from sfumato.table.schema import Schema
+from sfumato.table.schema import NO_COLUMNS, Schema
 from sfumato.table.source import open_source
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def open_table(
     """
     if not isinstance(schema, Schema):
         raise SchemaError(f"A table needs a Schema, not {type(schema).__name__}; sf.draft(source) drafts one.")
+    if not schema.columns:
+        raise SchemaError(NO_COLUMNS)  # a person and links are enough for a table of a database alone
     files = files_of(source, table)
     # Taken before the first byte is read.
     state, before = (None, None) if files is None else (files.state(), files.identity())

@@ -24,6 +24,9 @@ LARGEST = 2**62
 QUOTIENT = 2**52
 """Up to here the double of a whole number, divided and rounded down, is the whole quotient."""
 
+MOST_DIGITS = 9
+"""To so many digits after the point a value is rounded at most."""
+
 Kind = Literal["number", "date", "label", "truth", "time", "text"]
 Build = Callable[[Any], Any]
 
@@ -57,8 +60,14 @@ class Expression:
     def __post_init__(self) -> None:
         if max(abs(self.low), abs(self.high)) > LARGEST:
             raise ParameterError(
-                f"The values of {self.text} need more than 62 bits; write ROUND(…, 4) around a part of it."
+                f"The values of {self.text} need more than 62 bits; write {self._smaller()} around a part of it."
             )
+
+    def _smaller(self) -> str:
+        """Return what brings values into 62 bits: so many digits as they leave room for, or ends."""
+        most = max(map(abs, self.ends))
+        digits = [place for place in range(MOST_DIGITS + 1) if most * 10**place <= LARGEST]
+        return f"ROUND(…, {digits[-1]})" if digits else "LEAST(…, 1000000)"
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
@@ -228,9 +237,9 @@ def _chained(parts: Sequence[Expression], signs: Sequence[str]) -> str:
 
 def multiply(parts: Sequence[Expression], signs: Sequence[str]) -> Expression:
     """Return a product, or a quotient by numbers, from left to right."""
-    text = _chained(parts, signs)
     found, *rest = parts
-    for sign, part in zip(signs, rest, strict=True):
+    for place, (sign, part) in enumerate(zip(signs, rest, strict=True), 1):
+        text = _chained(parts[: place + 1], signs[:place])  # what is too large is spoken of alone
         for one in (found, part):
             require("number", one, sign)
         if sign == "*":
@@ -308,7 +317,7 @@ def rounded(part: Expression, digits: Expression | None) -> Expression:
     """Return the number to some digits, half away from zero: sign·floor((2·|a| + u) / 2u)."""
     require("number", part, "ROUND")
     places = Fraction(0) if digits is None else digits.ends[0]
-    if places.denominator != 1 or not 0 <= places <= 9 or (digits is not None and not digits.constant):
+    if places.denominator != 1 or not 0 <= places <= MOST_DIGITS or (digits is not None and not digits.constant):
         raise ParameterError(f"ROUND takes 0 to 9 digits; write ROUND({part.text}, 2).")
     scaled: Fraction = part.step * 10 ** int(places)
     top, under = scaled.numerator, scaled.denominator

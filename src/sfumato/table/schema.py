@@ -30,6 +30,8 @@ LARGEST_CODE = 2**62
 MOST_ADDED = 8
 """Of up to so many derived columns any may have been added to a ledger's schema; of more, one or all of them."""
 
+NO_COLUMNS = "A schema needs columns; write Schema({'age': integers(17, 90)})."
+
 RESERVED = "sfumato_"
 """The table's own columns start like this."""
 _OF_DATA = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq", ".parq", ".duckdb", ".ddb", ".xlsx", ".arrow", ".feather")
@@ -77,6 +79,9 @@ class Schema(Viewed, metaclass=Understood):
     can be charged by itself. `row_key=()` says that a person has one row. Without a row key, questions that need
     whole rows charge every attribute what they charge the person.
 
+    Without columns a schema says whose row it is and nothing else: so it may stand in a `Database`, whose links and
+    other tables say the rest.
+
     >>> from sfumato.domain import bins, integers
     >>> schema = Schema({"age": integers(17, 90), "decade": bins("age", step=10)})
     >>> schema.domain("decade").size, schema.reads(["decade"]), schema.attributes
@@ -93,8 +98,8 @@ class Schema(Viewed, metaclass=Understood):
     dependencies: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.columns, Mapping) or not self.columns:
-            raise SchemaError("A schema needs columns; write Schema({'age': integers(17, 90)}).")
+        if not isinstance(self.columns, Mapping) or (not self.columns and self.person is None):
+            raise SchemaError(NO_COLUMNS)
         columns = dict(self.columns)
         raise_all([said for name, column in columns.items() if (said := _wrong(name, column))])
         raise_all(_same_names(columns, self.person))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,14 +53,16 @@ EARLIER = (
 class GroupAudit(Question):
     """How often each group gets the good decision, compared with the others, from one noisy table.
 
-    The table counts people by all protected columns, decision and label together; every figure is arithmetic on it.
-    Where the schema lets a person have several rows it counts rows, and intervals and verdicts allow for rows of one
-    person that are all alike: nothing but the schema is read for that. Promise: a row is in one cell, so replacing a
-    person of one row moves the table by 2 in total and adding or removing one by 1, and by so many times that where
+    The table counts people by all protected columns, decision, label and score together; every figure is arithmetic on
+    it. Where the schema lets a person have several rows it counts rows, and intervals and verdicts allow for rows of
+    one person that are all alike: nothing but the schema is read for that. Promise: a row is in one cell, so replacing
+    a person of one row moves the table by 2 in total and adding or removing one by 1, and by so many times that where
     rows_per_person says more; an attribute that the table reads costs what a replaced person does. `favourable` is the
     good decision and `deserving` the label of those who should get it. A missing decision or label has cells of its
     own, and rates leave them out. Both good values must be said, of 0 and 1 too: whether 1 is a loan or a default is
-    known to whoever asks, not to a schema. Time and memory: one pass, and one number for each cell.
+    known to whoever asks, not to a schema. `score` is a column of few values in their order, such as bins: how often
+    each group scores high and, with a label, whether a score means the same in every group. Time and memory: one pass,
+    and one number for each cell.
     """
 
     kind: ClassVar[str] = "GroupAudit"
@@ -73,6 +76,8 @@ class GroupAudit(Question):
     deserving: Any
     intersections: int
     where: Where
+    score: str | None
+    later: ClassVar[Mapping[str, Any]] = {"score": None}
 
     def __init__(
         self,
@@ -84,9 +89,10 @@ class GroupAudit(Question):
         deserving: Any = None,
         intersections: int = 2,
         where: Where = None,
+        score: str | None = None,
     ) -> None:
         columns = as_columns(protected)
-        named = [*columns, decision, *([] if label is None else [label])]
+        named = [*columns, decision, *(name for name in (label, score) if name is not None)]
         if not columns or len(set(named)) != len(named):
             raise ParameterError(
                 "An audit needs a decision and protected columns, each column once; write "
@@ -96,19 +102,20 @@ class GroupAudit(Question):
         for name, value in (
             ("decision", decision), ("protected", columns), ("label", label), ("favourable", favourable),
             ("deserving", deserving), ("intersections", intersections), ("where", where),
+            ("score", score),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The columns of the table that is released."""
-        return (*self.protected, self.decision, *(() if self.label is None else (self.label,)))
+        return (*self.protected, self.decision, *(name for name in (self.label, self.score) if name is not None))
 
     @classmethod
     def of_phrase(cls, phrase: Phrase, schema: Schema) -> Question:
-        """Read the decision and the protected columns; the label and the good values stand behind `with`."""
+        """Read the decision and the protected columns; label, score and the good values stand behind `with`."""
         phrase.only("by", "with", "where")
-        known = ("label", "favourable", "deserving", "intersections")
+        known = ("label", "favourable", "deserving", "intersections", "score")
         if phrase.method is not None or not phrase.by:
             raise ParameterError(
                 "An audit is of decisions by protected columns; write 'audit of hired by sex, race with "
@@ -130,6 +137,8 @@ class GroupAudit(Question):
         _value_of(basis.schema, self.decision, self.favourable, "favourable")
         if self.label is not None:
             _value_of(basis.schema, self.label, self.deserving, "deserving")
+        if self.score is not None:
+            _check_score(basis.schema, self.score)
         prepared = plan_totals((Count(),), basis, spend, self.keys, read_where(self.where, basis.schema))
         gauge, finish = prepared.gauge, prepared.finish
         if gauge.rows == 1 and gauge.unit == 1:
@@ -161,7 +170,7 @@ class GroupAudit(Question):
         deserved = None if self.label is None else _value_of(schema, self.label, self.deserving, "deserving")
         return GroupAudit(
             self.decision, self.protected, self.label, favourable=good, deserving=deserved,
-            intersections=self.intersections, where=read_where(self.where, schema),
+            intersections=self.intersections, where=read_where(self.where, schema), score=self.score,
         )  # fmt: skip
 
     def taken(self) -> str:
@@ -200,18 +209,19 @@ class GroupAudit(Question):
             for columns in column_sets(self.protected, self.intersections)
             for place in np.ndindex(*(len(levels[self.protected.index(name)]) for name in columns))
         ]
-        unlabelled = self.label is not None and None in levels[-1]
+        unlabelled = self.label is not None and None in table.levels[self.label]
         pending = None in table.levels[self.decision]
         tallied = Tallied(
             tuple(groups), sum(one.people for one in groups if one.group.columns == groups[0].group.columns), noise,
             without_label=None if unlabelled else 0, without_decision=None if pending else 0,
+            values=table.values if self.label is not None else (),
         )  # fmt: skip
         said = "" if part.law is None else f"counts carry the noise of privacy, deviation {variance**0.5:.3g} a cell"
         decisions = [level for level in table.levels[self.decision] if level is not None]
         others = tuple(str(level) for level in decisions if level != self.favourable)
         return GroupReport(
             tallied, (), VERDICTS, private=said, favourable=str(self.favourable), others=others,
-            cautions=(*self._spelled(table.levels), *said_of_decisions(str(self.favourable), others)),
+            cautions=(*self._spelled(table.levels), *said_of_decisions(str(self.favourable), others), *table.said()),
         )  # fmt: skip
 
     def _spelled(self, levels: Mapping[str, list[Any]]) -> tuple[str, ...]:
@@ -231,12 +241,47 @@ class _Table:
     counts: Floats
     audit: GroupAudit
 
+    @cached_property
+    def scored(self) -> list[int]:
+        """The places of the values of the score, in their order; a missing one is none of them."""
+        if self.audit.score is None:
+            return []
+        return [code for code, level in enumerate(self.levels[self.audit.score]) if level is not None]
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values of the score, in words."""
+        return tuple(str(self.levels[self.audit.score or ""][code]) for code in self.scored)
+
+    @cached_property
+    def cut(self) -> int:
+        """How many values of the score count as low: above them is, of all people, what is nearest to a half.
+
+        It is read from the released counts, so it costs nothing more.
+        """
+        everybody = self.counts.sum(axis=tuple(range(self.counts.ndim - 1)))[self.scored]
+        low = np.cumsum(np.maximum(everybody, 0.0))
+        return 1 + int(np.argmin(np.abs(low[:-1] - low[-1] / 2)))
+
+    def said(self) -> tuple[str, ...]:
+        """Say which scores count as high, and who has none."""
+        if not self.scored:
+            return ()
+        name, last = self.audit.score, self.values[self.cut - 1]
+        high = (
+            f"Scoring rates count scores above {last} of {name!r}, the cut that parts all people most evenly by the "
+            "released counts; finer bins come nearer to the median."
+        )
+        missing = f"Whose {name!r} is missing is in no scoring rate and in no calibration."
+        return (high, missing) if len(self.scored) < len(self.levels[name or ""]) else (high,)
+
     def group(self, columns: tuple[str, ...], place: tuple[int, ...]) -> GroupCounts:
         """Return the shares of one group: sums of cells, and how many cells each is the sum of."""
         audit, names = self.audit, list(self.levels)
         index = tuple(place[columns.index(name)] if name in columns else slice(None) for name in names)
-        cells = self.counts[index]
-        axis = -1 if audit.label is None else -2
+        whole = cells = self.counts[index]
+        labels = -1 if audit.score is None else -2
+        axis = labels if audit.label is None else labels - 1
         decided = [code for code, level in enumerate(self.levels[audit.decision]) if level is not None]
         # Who waits for a decision was not refused: the table has cells for them, and no rate is made of these.
         cells = np.take(cells, decided, axis)
@@ -247,16 +292,24 @@ class _Table:
         if audit.label is not None:
             noted = [code for code, level in enumerate(self.levels[audit.label]) if level is not None]
             # Whose label is missing is neither deserving nor undeserving, as in an audit of plain rows.
-            cells = np.take(cells, noted, -1)
+            cells, whole = np.take(cells, noted, labels), np.take(whole, noted, labels) if self.scored else whole
             deserved = [self.levels[audit.label][code] for code in noted].index(audit.deserving)
-            good, rest = np.take(cells, [deserved], -1), np.delete(cells, deserved, -1)
+            good, rest = np.take(cells, [deserved], labels), np.delete(cells, deserved, labels)
             parts["hits"], parts["alarms"] = _share(good, chosen, axis), _share(rest, chosen, axis)
-            parts["right"] = _share(np.take(cells, [chosen], axis), deserved, -1)
+            parts["right"] = _share(np.take(cells, [chosen], axis), deserved, labels)
+            parts["bins"] = tuple(_share(np.take(whole, [code], -1), deserved, labels) for code in self.scored)
+        if self.scored:
+            every = self.counts[index]
+            high, low = np.take(every, self.scored[self.cut :], -1), np.take(every, self.scored[: self.cut], -1)
+            parts["high"] = _of(high, low)
         return GroupCounts(Group(columns, values), people, **parts)
 
 
 def _share(cells: Floats, code: int, axis: int) -> Share:
-    part, rest = np.take(cells, [code], axis), np.delete(cells, code, axis)
+    return _of(np.take(cells, [code], axis), np.delete(cells, code, axis))
+
+
+def _of(part: Floats, rest: Floats) -> Share:
     return Share(float(part.sum()), float(rest.sum()), (part.size, rest.size))
 
 
@@ -277,6 +330,15 @@ def _foreseen(wide: Mapping[int, float], counted: str) -> str:
     within = [f"{first} is known to within", *(f"{other} to within" for other in others)]
     rates = ", and ".join(f"{words} {half}" for words, half in zip(within, known.values(), strict=True))
     return f"The selection rate of a group {rates}, 95 % of the time ({GroupAudit.covers}){few}."
+
+
+def _check_score(schema: Schema, column: str) -> None:
+    """Refuse a score that has no order of few values."""
+    domain = schema.domain(column)
+    if domain.last is None or domain.size is None or domain.size > MOST_CELLS:
+        raise DomainTooLarge(f"{column!r} has too many values to be a score; {BINS}.", method="bins")
+    if sum(domain.decode(code) is not None for code in range(domain.first, domain.last + 1)) < 2:
+        raise ParameterError(f"{column!r} has a single value, and a score needs two; name another column, or none.")
 
 
 def _words(level: Any) -> str:

@@ -112,7 +112,7 @@ def calibrated(tallied: Tallied, confidence: float) -> Calibration:
     return Calibration(
         tuple(
             Calibrated(
-                one.group, tallied.values[place] if tallied.values else tallied.edges[place : place + 2],
+                one.group, tallied.scores(place),
                 one.bins[place], others,
                 difference_interval(one.bins[place], others, surely, tallied.noise),
             )

@@ -86,6 +86,10 @@ class Tallied:
         """The bins of scores that calibration is about, in words; none without scores and labels."""
         return self.values or tuple(f"{low:.2g} to {high:.2g}" for low, high in pairwise(self.edges))
 
+    def scores(self, place: int) -> tuple[float, ...] | str:
+        """Return between which scores a bin lies, or its value in words."""
+        return self.values[place] if self.values else self.edges[place : place + 2]
+
     @property
     def counted(self) -> str:
         """What was counted, in a word: people, or rows of which a person may have several."""

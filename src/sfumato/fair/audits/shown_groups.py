@@ -70,7 +70,7 @@ def _cells(report: GroupReport, one: GroupCounts, figure: str, compared: Compari
 def calibration_table(report: GroupReport, verdict: Calibration) -> Table:
     """Return how many of each group had the label, by bins of scores."""
     rows = []
-    differing = {(one.group, one.share) for one in verdict.compared if one.differs}
+    differing = {(one.group, one.scores) for one in verdict.compared if one.differs}
     for columns in [names for names in report.tallied.column_sets() if len(names) == 1]:
         groups = report.tallied.of(columns)
         for place, name in enumerate(report.tallied.bins):
@@ -85,7 +85,7 @@ def calibration_table(report: GroupReport, verdict: Calibration) -> Table:
                     gap = share.value - min(1.0, max(0.0, part / total))
                     rows.append([
                         name, one.group.name, _total(report, share), with_ends(share.value, ends), f"{gap:+.3f}",
-                        "differs" if (one.group, share) in differing else "",
+                        "differs" if (one.group, report.tallied.scores(place)) in differing else "",
                     ])  # fmt: skip
     head = ["score", "group", report.tallied.counted, "rate of the label", "gap to all", "verdict"]
     return table("Calibration", head, rows)

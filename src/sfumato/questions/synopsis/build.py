@@ -158,7 +158,8 @@ class Modelled:
         space = asked.bits.space
         if math.prod(space.sizes) > MOST_CELLS or any(len(codes) != 1 for codes in asked.bits.codes):
             return None
-        question = QUESTIONS["Synthesize"](columns=space.names)
+        synthesize: Any = QUESTIONS["Synthesize"]
+        question = synthesize(columns=space.names)
         try:
             pair = question.pair_noise(basis, spend)
         except UnsupportedSpend:

@@ -137,7 +137,7 @@ def auto(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any
 
 @dataclass(frozen=True)
 class Modelled:
-    """A model of columns whose rows can all be listed, in place of a sketch: that of `Synthesize` (SY-FIT).
+    """A model of columns whose rows can all be listed, in place of a sketch: that of `Synthesize` (RL-PLAN).
 
     `question` is known by its name alone, since questions do not import each other.
     """

@@ -64,6 +64,8 @@ audit-page: setup
 bench: setup
 	$(BIN)/python -m bench.noise --write docs/benchmarks.md
 	$(BIN)/python -m bench.table
+	$(BIN)/python -m bench.sql
+	$(BIN)/python -m bench.sql_golden
 	$(BIN)/python -m bench.questions
 	$(BIN)/python -m bench.ledger
 	$(BIN)/python -m bench.publish

@@ -109,6 +109,10 @@ MISTAKES = {
     "curator.mean('age', bounds=(0, 100), epsilon=1)": "integers(0, 120)",
     "curator.mean('age', epsilon=1, random_state=3)": "leave it out",
     # questions
+    "curator.count('cost > 50,000', epsilon=0.1)": "write 50000, or 50.000 for a decimal, instead of 50,000",
+    "curator.count('cost > 5,5', epsilon=0.1)": "write 5.5 instead of 5,5",
+    "curator.count('month(admitted) = 3', epsilon=0.1)": "admitted BETWEEN DATE '2025-12-01' AND DATE '2025-12-31'",
+    "curator.count('EXTRACT(YEAR FROM admitted) = 2025', epsilon=0.1)": "months('admitted')",
     "curator.avg('age')": "curator.mean(",
     "curator.average('age', epsilon=1)": "curator.mean(",
     "curator.std('age', epsilon=1)": "variance",

@@ -6,7 +6,14 @@ errors are raised on public facts only (parameters, types, shapes, schemas, limi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import functools
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -141,3 +148,39 @@ class PaidAgainWarning(UserWarning):
 
 class AccuracyWarning(UserWarning):
     """The answer will be private but poor; said from public facts only."""
+
+
+_OURS = str(Path(__file__).parent) + os.sep
+_PASSED_THROUGH = (contextlib.__file__, functools.__file__)
+
+
+def warn(said: str, category: type[Warning] = AccuracyWarning) -> None:
+    """Warn, and name the line of whoever called: the first one up the stack that is not of this library.
+
+    How deep a warning lies below the line that somebody wrote changes with every function between, so it is looked up
+    and nowhere counted.
+    """
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(said, category, stacklevel=depth)
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(_OURS) or file in _PASSED_THROUGH
+
+
+@contextlib.contextmanager
+def told_once(told: set[str] | None) -> Iterator[None]:
+    """Warn of the same thing once in all copies of a learner, whatever numbers stand in the sentence."""
+    if told is None:
+        yield
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for one in caught:
+        said = re.sub(r"\d+", "#", str(one.message))
+        if said not in told:
+            told.add(said)
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -15,6 +16,11 @@ from sfumato.exact import Infinity, to_text
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Loss, Relation
 from sfumato.privacy.sensitivity import Sensitivity
+
+CODES = "tuple[NDArray[Any], NDArray[Any]]"
+"""The annotation of codes that occur, sorted, and how many rows have each."""
+_OWN_KINDS = ("Sample", "Records", "StepFunction")
+"""Annotations of what this house reads out of a table, which nobody hands over by mistake."""
 
 
 class Nothing(Enum):
@@ -124,7 +130,34 @@ class Mechanism(Promise):
                 f"noise= is a sfumato.Noise, not {type(noise).__name__}; leave it out, or write "
                 "noise=Noise(insecure_seed=7) in a test."
             )
+        self._require_input(exact)
         return self.run(exact, Noise() if noise is None else noise)
+
+    def _require_input(self, exact: Any) -> None:
+        """Refuse what is of another kind than `run` takes, by its type alone, and say what the docstring says of it."""
+        wanted = str(self.run.__annotations__.get("exact", "Any"))
+        if _is_of(exact, wanted):
+            return
+        told = re.search(r"Input: (.*?[.])(?:\s|$)", " ".join((type(self).__doc__ or "").split()))
+        said = f"its input is {told[1].removesuffix('.')}" if told else f"it takes {wanted}"
+        made = "; numpy.unique(column, return_counts=True) makes them of a column" if wanted == CODES else ""
+        raise ParameterError(
+            f"{type(self).__name__} runs on exact numbers, and {type(exact).__name__} is none of their kind: {said}"
+            f"{made}."
+        )
+
+
+def _is_of(exact: Any, wanted: str) -> bool:
+    """Tell whether something is of the kind that an annotation names, as far as these kinds can be told apart.
+
+    >>> _is_of(([1, 2], [3, 4]), CODES), _is_of([1, 2, 3], CODES), _is_of([1], "Mapping[Any, int]"), _is_of(3, "Any")
+    (True, False, False, True)
+    """
+    if wanted == CODES:
+        return isinstance(exact, (tuple, list)) and len(exact) == 2
+    if wanted.startswith("Mapping["):
+        return isinstance(exact, Mapping)
+    return wanted not in _OWN_KINDS or wanted in {base.__name__ for base in type(exact).__mro__}
 
 
 class Interaction(Promise):

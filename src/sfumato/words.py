@@ -186,10 +186,15 @@ def misfit(
         pass
     else:
         return None
-    known = {name: one for name, one in signature.parameters.items() if name not in ("self", "cls")}
+    named_freely = any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values())
+    known = {
+        name: one
+        for name, one in signature.parameters.items()
+        if name not in ("self", "cls") and one.kind is not one.VAR_KEYWORD
+    }
     shown = EXAMPLES.get(whole) or EXAMPLES.get(called)
     example = f"write {shown}" if shown else f"it takes {_listed(known)}"
-    for word in named:
+    for word in () if named_freely else named:
         if word not in known:
             close = get_close_matches(word, known, n=1, cutoff=0.75)
             hint = KEYWORDS.get(f"{called}.{word}") or (f"did you mean {close[0]}=" if close else KEYWORDS.get(word))

@@ -89,6 +89,23 @@ def test_days_of_moments_are_the_written_ones_and_halves_of_days() -> None:
         assert found == (None if minutes is None else datetime(2020, 1, 2) + timedelta(minutes=minutes)), text
     finest = domain.times("2020-01-01", "2021-01-01", step="1ns", zone="UTC")
     assert finest.decode(finest.encode("2020-05-17T10:30:00.000000001+00:30")) == "2020-05-17T10:00:00.000000001Z"
+    spelled = (
+        "10:30 +00:30",
+        "10:30:00 +0030",
+        "11:00+01",
+        "11:00 +01",
+        "10:00 UTC",
+        "10:00UTC",
+        "10:00 Z",
+        "09:00 -01",
+    )
+    for text in spelled:
+        assert finest.decode(finest.encode(f"2020-05-17 {text}")) == "2020-05-17T10:00:00Z", text
+        assert born.decode(born.encode(f"2020-05-17 {text}")) == date(2020, 5, 17), text
+    for text in ("10:30  +00:30", "10:30 +1", "10:30 + 01", "10:30 +01:3"):
+        assert (
+            finest.decode(finest.encode(f"2020-05-17 {text}")) is born.decode(born.encode(f"2020-05-17 {text}")) is None
+        )
     assert finest.encode(float("nan")) == finest.encode(7) == finest.missing_code
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Noise, Pure, Schema, curate
 from sfumato.ask.question import fits
-from sfumato.errors import AccuracyWarning, UnsupportedSpend
+from sfumato.errors import AccuracyWarning, ParameterError, UnsupportedSpend
 from sfumato.learn import PrivateLinearClassifier, PrivateLinearRegressor, PrivateThreshold
 from sfumato.learn.facts import LearningFacts, Presence
 from sfumato.learn.linear_moves import row_comes, scale_moves, step_moves, table_moves
@@ -255,3 +255,10 @@ def test_a_question_without_a_condition_is_stored_as_before():
     assert (
         Learn("PrivateLinearClassifier", ("age",), "rich", where="age > 3").canonical(Schema(CELLS)).to_json()["where"]
     )
+
+
+def test_of_nobody_no_filtered_rows_are_learned_from():
+    """It ended in a bare IndexError."""
+    asked = Learn("PrivateLinearClassifier", ("age",), "rich", where="age > 3")
+    with curate(TABLE[:0], Schema(CELLS), Pure(4)) as curator, pytest.raises(ParameterError, match="There is nobody"):
+        curator.ask(asked, Pure(1))

@@ -20,6 +20,7 @@ from sfumato.ledger.stepping import Stepwise
 from sfumato.publish import curated
 from sfumato.publish.memory import CountingRule
 from sfumato.publish.tree import best_tree
+from tests.ledger.conftest import schema_on
 
 WHERE = sf.categories("a", "b", missing="a", other="b")
 SITES = sf.Schema({"site": WHERE}, person="id")
@@ -178,7 +179,7 @@ def dies(self, *given, **named):
         os.kill(os.getpid(), signal.SIGKILL)
     return true(self, *given, **named)
 setattr(Stepwise, sys.argv[2], dies)
-with held(sys.argv[1]) as curator:
+with held(sys.argv[1], private=sys.argv[4]) as curator:
     visits = curator.running("count by site", periods=4, spend=sf.Concentrated(1), periods_per_person=2)
     for number, one in enumerate(DAYS, start=1):
         visits.step(one, number)
@@ -187,19 +188,66 @@ with held(sys.argv[1]) as curator:
 
 
 @pytest.mark.audit
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
 @pytest.mark.parametrize("where", ["freeze", "draw", "save", "release"])
-def test_real_kills_leave_one_draw_of_every_period(tmp_path, where):
+def test_real_kills_leave_one_draw_of_every_period(tmp_path, where, database, request):
     place = tmp_path / "visits.ledger"
+    if database == "postgres":
+        place = schema_on(request.getfixturevalue("postgres"))
+    private = str(tmp_path / "visits.ledger.private")
+
+    def run(many):
+        return [sys.executable, "-c", KILLED, str(place), where, many, private]
+
     for step in range(4):
-        killed = subprocess.run([sys.executable, "-c", KILLED, str(place), where, str(int(step > 0))], check=False)
-        assert killed.returncode == -9
-    done = subprocess.run([sys.executable, "-c", KILLED, str(place), where, "99"], check=True, capture_output=True)
-    with held(place) as curator:
+        assert subprocess.run(run(str(int(step > 0))), check=False).returncode == -9
+    done = subprocess.run(run("99"), check=True, capture_output=True)
+    with held(place, private=private) as curator:
         visits = curator.running("count by site", periods=4, spend=Concentrated(1), periods_per_person=2)
         assert str(visits.series().values.tolist()) in done.stdout.decode()
         assert curator.ledger.verify().ok and visits._first.open(curator.ledger).kept() == []
         assert len([one for one in curator.ledger.history() if one.id.startswith("running/")]) == 1
     assert len(list((tmp_path / "visits.ledger.private" / "released").iterdir())) == 4
+
+
+def stepped(server, name, rows):
+    """Put the rows of a period into a table of the server, in place of what was there."""
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {name} (id bigint, site text)")
+        connection.execute(f"TRUNCATE {name}")
+        for row in rows.to_pylist():
+            connection.execute(f"INSERT INTO {name} VALUES (%s, %s)", [row["id"], row["site"]])
+
+
+@pytest.mark.parametrize("rule", [{}, {"periods_per_person": 1}])
+def test_a_total_runs_on_a_ledger_and_a_source_in_postgres(tmp_path, postgres, quiet, rule):
+    """As with files: read once, opened again where it was, lists of people too, which lie next to this process."""
+    ledger, private = schema_on(postgres), tmp_path / "private"
+    found = []
+    for period, rows in enumerate(DAYS, start=1):
+        stepped(postgres, "site_visits", rows)
+        how = {"ledger": ledger, "private": private, "table": "site_visits", "snapshot": f"day {period}"}
+        with sf.curate(postgres, SITES, PLENTY, **how) as curator:
+            visits = curator.running("count by site", periods=4, spend=Concentrated(1), name="visits", **rule)
+            assert visits.step(postgres, period, table="site_visits") == str(period)
+            if period > 1:  # what is released is not read again, whatever the table holds by now
+                assert visits.step(postgres, period - 1, table="site_visits") == str(period - 1)
+            found = visits.series().values.tolist()
+    with held(private=tmp_path / "other", place=tmp_path / "visits.ledger") as curator:
+        near = curator.running("count by site", periods=4, spend=Concentrated(1), **rule)
+        for period, rows in enumerate(DAYS, start=1):
+            near.step(rows, period)
+        assert found == near.series().values.tolist()
+    with Ledger(ledger) as book:
+        assert book.verify().ok and len([one for one in book.history() if one.id.startswith("running/")]) == 1
+    assert not list((private / "now").glob("*/*"))
+
+
+def test_a_ledger_in_postgres_needs_a_place_for_what_was_read(postgres):
+    with held(schema_on(postgres)) as curator, pytest.raises(ParameterError, match="private="):
+        curator.running("count", periods=2, spend=Concentrated(1))
 
 
 def test_two_who_run_it_release_every_period_once(tmp_path):
@@ -280,6 +328,15 @@ def test_if_the_end_is_not_known_the_next_horizon_is_twice_as_long_and_charged_a
         assert half[2] > half[1]
 
 
+def test_a_name_that_ends_as_a_later_horizon_does_ends_nobody_elses_total(quiet):
+    """The second horizon of 'x' was the request of 'x/2', so that 'x' took no further step."""
+    with held() as curator:
+        first = curator.running("count by site", horizon=1, spend=Concentrated(1), name="x")
+        second = curator.running("count", periods=1, spend=Concentrated(1), name="x/2")
+        assert [first.step(DAYS[0]) for _ in range(3)] == ["1", "2", "3"] and second.step(DAYS[1]) == "1"
+        assert first.series().values.tolist() == [[2, 1], [4, 2], [6, 3]] and second.series().values.tolist() == [[2]]
+
+
 LIMITS = Budget(person="none", units={"day": Concentrated(1), "month": Concentrated(9)})
 
 
@@ -350,6 +407,8 @@ def test_quotas_of_analysts_are_charged(tmp_path):
         ({}, "known number of periods"),
         ({"periods": 3, "horizon": 3}, "known number of periods"),
         ({"periods": 0}, "from 1 on"),
+        ({"periods": 3, "horizn": 3}, "did you mean horizon="),
+        ({"periods": 3, "name": "half a \ud800"}, "halves of characters"),
         ({"periods": 5000}, "1 to 4096 periods"),
         ({"periods": 3, "spend": Approximate(1, "1e-6")}, "Concentrated, or by Pure"),
         ({"periods": 3, "spend": Pure(1).per_attribute()}, "whole people"),

@@ -29,8 +29,9 @@ def test_how_many_there_are_is_never_free(tmp_path, question):
         asked = publication._tables.asked(book, publication.file.anew())
         losses = publication._tables.losses(asked, publication.file.anew())
         assert not losses[0].person.is_zero
-        (charge,) = publication._charges(publication._due(FEBRUARY)[0], losses)
-    assert charge.slots == ("2026-01-01",) and not charge.losses[0].person.is_zero
+        person, (charge,) = publication._charges(asked, publication._due(FEBRUARY)[0], losses)
+    assert charge.slots == ("2026-01-01",)
+    assert not person[0].person.is_zero and not charge.losses[0].person.is_zero
 
 
 def test_states_and_files_are_the_same_whether_anybody_was_there(tmp_path):

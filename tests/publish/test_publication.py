@@ -80,6 +80,8 @@ def test_the_page_prints_as_many_digits_as_intervals_leave_certain(published):
     page = (home / "out/visits/index.html").read_text()
     assert f"{frame['count, low'][0]} to {frame['count, high'][0]}" in page and "count, 95 %" in page
     titles = re.findall(r"<title>(.*?)</title>", page)[1:]
+    over_time = titles.pop()
+    assert over_time.startswith("countries, count by period: CH first ") and "wide at most" in over_time
     assert (
         len(titles) == 4
         and titles[-1].startswith("missing: ")

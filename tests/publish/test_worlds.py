@@ -121,6 +121,21 @@ def test_no_neighbours_lie_further_apart_than_is_charged(period, unit, within, l
     assert l1 == pytest.approx(left if relation is ADD_REMOVE else exchanged, abs=1e-5)
 
 
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
+@pytest.mark.parametrize(("period", "unit", "within"), [case[:3] for case in CASES])
+def test_counts_that_are_exchanged_lie_no_further_apart_than_both_are_long(period, unit, within, relation):
+    claim = promised(unit, within, relation)
+    _, share = claim.met(unit, Slot.of(period, DAYS[0]))
+    if claim.changes(share) != 2 * share.units:
+        return  # nothing is exchanged
+    _, l2 = worst(unit, relation, read(period, within))
+    assert l2 <= 2 * share.units**2 + 1e-5
+    if unit == "month":
+        assert l2 == pytest.approx(2, abs=1e-5)  # as long as one of them would be too short
+    if not within:
+        assert np.ptp(read(period, within).sum(axis=1)) <= 1 + 1e-5  # but a single number moves no further than one
+
+
 @pytest.mark.parametrize("place", range(3))
 def test_what_one_slot_does_moves_no_other_cell_where_rows_are_cut_apart(place):
     values = read("day", "shop")

@@ -52,6 +52,17 @@ def test_logarithmic_heights_are_drawn() -> None:
     assert "<svg" in show.picture("Loss", [show.Panel("x", "y", (line,), log_y=True)]).svg()
 
 
+def test_a_line_of_one_point_is_seen() -> None:
+    """A conversation with one correction named in its legend what no chart showed."""
+
+    def marked(*points: float) -> bool:
+        line = show.Line("missed by", [float(place) for place, _ in enumerate(points)], list(points))
+        (chart,) = show.picture("Conversation", [show.Panel("asked", "missed", (line,))]).figure().axes
+        return chart.lines[0].get_marker() == "o"
+
+    assert marked(0.2) and marked(0.2, float("nan")) and not marked(0.2, 0.3) and not marked()
+
+
 def test_bad_pictures_are_refused() -> None:
     with pytest.raises(ParameterError, match="at least one panel"):
         show.picture("empty", [])

@@ -14,7 +14,7 @@ import pytest
 import sfumato as sf
 from sfumato import Pure
 from sfumato.domain import integers
-from sfumato.errors import CertificationError
+from sfumato.errors import CertificationError, ParameterError
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.sql import plan as plans
 from sfumato.sql import select as selects
@@ -369,6 +369,18 @@ def test_a_table_by_person_and_group_is_totals_with_bounds(rows: World, inside: 
         assert Select(spelled).canonical(database) == Select(bounds).canonical(database)
     counted = Select(f"WITH per AS ({inside}) SELECT k, COUNT(*) FROM per GROUP BY k").canonical(database)
     assert counted == Select(f"SELECT k, COUNT(DISTINCT id) FROM visits{where} GROUP BY k").canonical(database)
+
+
+def test_a_table_may_be_grouped_by_the_names_of_what_is_computed(rows: World) -> None:
+    """It said that there is no such column; as in the engine, a column goes before an item of its name."""
+    database = rows.opened.database
+    inside = "SELECT id, x > 1 AS big, k AS kind, COUNT(*) AS n FROM visits GROUP BY id, big, kind"
+    spelled = f"WITH per AS ({inside}) SELECT kind, big, SUM(n) FROM per GROUP BY 1, big"
+    plain = f"SELECT k, x > 1, COUNT(*, {BOUND} (1, 2)) FROM visits GROUP BY k, x > 1"
+    assert Select(spelled).canonical(database) == Select(plain).canonical(database)
+    hidden = "SELECT id, x > 1 AS k, COUNT(*) AS n FROM visits GROUP BY id, k"
+    with pytest.raises(ParameterError, match="perhaps inside LEAST"):
+        Select(f"WITH per AS ({hidden}) SELECT k, SUM(n) FROM per GROUP BY k").canonical(database)
 
 
 def test_what_both_spellings_read_is_what_the_engine_says(rows: World) -> None:

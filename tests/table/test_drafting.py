@@ -253,6 +253,9 @@ def test_a_word_between_numbers_or_days_is_a_missing_cell_however_often_it_stand
     assert floors.record is not None and floors.record["values"] == ["1", "2", "3", "4", "EG"], (
         "a value like the others"
     )
+    hours = candidate_of("Fehlstunden", (["1", "1,5", "2", "6,5"] * 30) + ["k.A."] * 20 + [""] * 10)
+    assert hours.record == {"type": "fixed", "low": 0, "high": 7, "step": "0.1", "decimal": ",", "missing": "skip"}
+    assert "Missing would be the cells with '' or 'k.A.', 20 % of the cells." in hours.notes, "however few the numbers"
     jobs = candidate_of("job", ["nurse"] * 90 + [f"team {row % 30}" for row in range(300)])
     assert jobs.record is not None and "nurse" in jobs.record["values"]
 
@@ -563,7 +566,7 @@ def test_moments_with_a_fixed_offset_are_drafted_in_utc(kind: str) -> None:
 def test_written_moments_with_offsets_and_clocks_of_twelve_hours_are_times() -> None:
     """Both were called a key, a name or free text, and left out."""
     days = pandas.date_range("2025-01-01 00:20", periods=500, freq="7h13min")
-    mixed = [f"{day:%Y-%m-%dT%H:%M:%S}{('+01:00', 'Z', '-0530', '')[place % 4]}" for place, day in enumerate(days)]
+    mixed = [f"{day:%Y-%m-%dT%H:%M:%S}{(' +01:00', ' UTC', '-0530', '')[place % 4]}" for place, day in enumerate(days)]
     cells = {"sent": mixed, "seen": [f"{day:%m/%d/%Y %I:%M %p}" for day in days], "age": list(range(500))}
     drafted = sf.draft(pa.table(cells), look=True)
     columns, said = drafted.record["columns"], " ".join(drafted.notes["sent"])
@@ -597,3 +600,25 @@ def test_a_category_that_may_mean_nothing_is_remarked_on_whatever_its_share(word
     (said,) = [note for note in found.notes if "nobody filled in the cell" in note]
     assert said.startswith(f"{word!r}, {part} of the cells") and "take it out of values" in said
     assert not candidate_of("ward", ["north", "south"] * 500).notes
+
+
+def test_a_column_that_was_left_out_is_taken_in_with_its_type() -> None:
+    """There was no column of that name, the draft said, and listed others."""
+    table = pa.table({"remark": [f"seen by {row} and {row * 7}" for row in range(200)], "age": list(range(50)) * 4})
+    drafted = sf.draft(table, look=True)
+    assert "Left out is remark" in str(drafted)
+    with pytest.raises(SchemaError, match=r"leaves 'remark' out; fill takes it in if you write its type too"):
+        drafted.fill(remark={"max_bytes": 40})
+    with pytest.raises(SchemaError, match="has no column 'remarks'"):
+        drafted.fill(remarks={"type": "text", "max_bytes": 40})
+    filled = drafted.fill(remark={"type": "text", "max_bytes": 40})
+    assert "Left out" not in str(filled) and filled.confirm().schema().names == ("age", "remark")
+    assert filled.drop("remark").fill(age={"high": 60}).record["columns"]["age"]["high"] == 60
+
+
+@pytest.mark.parametrize("name", ["Schülernummer", "Kundennr", "N° lecteur", "id_patient", "Numéro adhérent", "código"])
+def test_people_are_numbered_in_other_languages_too(name: str) -> None:
+    table = pa.table({name: [f"K{row // 3}" for row in range(600)], "pay": list(range(600)), "full time?": ["Y"] * 600})
+    drafted = sf.draft(table)
+    assert drafted.record["person"] == (name if name != "código" else "you must fill this in")
+    assert drafted.record["columns"]["full time?"]["type"] == "category", "no time of day"

@@ -163,8 +163,10 @@ NAMELESS = [
     (pa.array([[1.0]], pa.list_(pa.float16())), "list"),
     (pa.nulls(1, pa.struct([("a", pa.decimal256(70, 3))])), "struct"),
     (HUNDREDS.dictionary_encode(), "dictionary"),
+    (pa.RunEndEncodedArray.from_arrays([1], pa.array([{"a": 1}])), "run_end_encoded"),
+    (pa.RunEndEncodedArray.from_arrays([1], pa.array([[1]])), "run_end_encoded"),
 ]
-"""Columns of types that the engine cannot name."""
+"""Columns of types that the engine cannot name, or loses."""
 
 
 def test_a_column_that_nobody_declared_may_have_any_type() -> None:

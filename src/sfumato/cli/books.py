@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +22,7 @@ from sfumato.cli.options import (
     commands_of,
 )
 from sfumato.cli.outcome import CHECK_FAILED, REFUSED, emit, guarded
-from sfumato.errors import AccuracyWarning, LedgerError
+from sfumato.errors import LedgerError, warn
 from sfumato.show.progress import watched
 
 if TYPE_CHECKING:
@@ -163,11 +162,9 @@ def open_ledger(place: str, private: Path | None = None, keep_head: Path | None 
 def warn_if_changed(place: str, found: Verification) -> None:
     """Warn that what is shown was changed outside the ledger, answers and events too, where it was."""
     if not found:
-        warnings.warn(
+        warn(
             f"The ledger at {place} was changed outside it, so what is shown may be false; ledger.verify() says "
-            f"what is wrong: {found.problems[0]}",
-            AccuracyWarning,
-            stacklevel=2,
+            f"what is wrong: {found.problems[0]}"
         )
 
 

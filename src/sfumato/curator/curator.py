@@ -71,7 +71,7 @@ class Curator(Shorthands):
         self.ledger = ledger
         self.basis = Basis(
             table.schema,
-            table.people,
+            table.people if table.span is None else None,  # who is there on some days is private
             relation,
             table.order_key,
             gaussians=ledger.gaussians,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sfumato.curator.curator import Curator
-from sfumato.errors import LedgerError, PaidAgainWarning, ParameterError, SchemaError
+from sfumato.errors import LedgerError, PaidAgainWarning, ParameterError, SchemaError, warn
 from sfumato.ledger import Budget, Ledger
 from sfumato.ledger.keeping import Keep
 from sfumato.ledger.sources import snapshot_of
@@ -97,7 +96,7 @@ def curate(
         curator = Curator(opened, book, book.relation)
         curator.unnamed = not snapshot and (opened.identity is None or book.private is None)
         if curator.unnamed and book.place != "memory" and _has_paid(book):
-            warnings.warn(PAID_AGAIN_HERE.format(own=opened.snapshot), PaidAgainWarning, stacklevel=3)
+            warn(PAID_AGAIN_HERE.format(own=opened.snapshot), PaidAgainWarning)
         return curator
     except BaseException:
         opened.close()

@@ -14,7 +14,7 @@ from sfumato import questions
 from sfumato.answer import Answer
 from sfumato.ask.question import Where, as_columns
 from sfumato.curator.grouped import grouped_answer, groups_of, rules_of
-from sfumato.curator.words import INSTEAD, in_own_words, speaking
+from sfumato.curator.words import INSTEAD, in_own_words, refuse_unknown, speaking
 from sfumato.errors import ParameterError, UnknownName
 from sfumato.exact import Number
 from sfumato.learn.question import Learn
@@ -30,7 +30,9 @@ from sfumato.totals.aggregates import Aggregate
 from sfumato.words import Guided
 
 CONVERSATIONS: Registry[Callable[..., Any]] = Registry(
-    "conversation", "conversations", {"running": "sfumato.publish.curated"}
+    "conversation",
+    "conversations",
+    {"running": "sfumato.publish.curated", "period": "sfumato.publish.one_period"},
 )
 """What is opened through a curator and lives in a room above it, which is loaded when it is first wanted."""
 
@@ -385,7 +387,28 @@ class Shorthands(Guided, Viewed, ABC):
         ...     [visits.step(day) for day in days], visits.series().values.shape, visits.next
         (['1', '2'], (2, 4), None)
         """
-        return CONVERSATIONS["running"](self, question, periods, spend, name=name, **options)
+        opens = CONVERSATIONS["running"]
+        refuse_unknown("running", opens, options)
+        return opens(self, question, periods, spend, name=name, **options)
+
+    def of(self, period: str, *, stamp: str) -> Any:
+        """Return a curator of the rows of one period, as limits on each day or month need; nothing is charged yet.
+
+        `period` is a day, a week, a month, a quarter, a year or a span of days, `stamp` the column that says when a row
+        happened. What a person counts is cut over that period alone. Everything is asked of it as of this curator, and
+        charged to that period and no other.
+
+        >>> from sfumato import ADD_REMOVE, Budget, Pure, Schema, curate, dates
+        >>> import pyarrow, datetime
+        >>> days = pyarrow.table({"id": [1, 2], "at": [datetime.date(2026, 1, 1), datetime.date(2026, 2, 1)]})
+        >>> described = Schema({"at": dates("2025-01-01", "2027-12-31")}, person="id")
+        >>> limits = Budget(person="none", units={"month": Pure(1)})
+        >>> with curate(days, described, limits, relation=ADD_REMOVE) as curator:
+        ...     answer = curator.of("2026-01", stamp="at").count(spend=Pure("1/2"))
+        ...     curator.ledger.spent_in("month", "2026-01").left, curator.ledger.spent_in("month", "2026-02").left
+        ((Fraction(0, 1), Fraction(1, 2)), (Fraction(0, 1), Fraction(1, 1)))
+        """
+        return CONVERSATIONS["period"](self, period, stamp)
 
     def learn(
         self,

@@ -97,7 +97,8 @@ class SqlAnswer(Answer):
             return " ".join(one for one in said if one)
         if not self.question.statement.has_ends:
             return (
-                "An outer select has no intervals; DP_INTERVAL_LOW('…') and DP_INTERVAL_HIGH('…') stand in the inner."
+                "An outer select has no intervals; DP_INTERVAL_LOW('…') and DP_INTERVAL_HIGH('…') stand in the inner. "
+                "Means and variances of which nothing is known are missing to it."
             )
         return ""
 

@@ -11,13 +11,14 @@ import numpy as np
 
 from sfumato.curator.foreseen import weighed
 from sfumato.curator.planning import planned
+from sfumato.curator.words import refuse_unknown
 from sfumato.errors import BudgetExceeded, DomainTooLarge, LedgerError, ParameterError
 from sfumato.ledger.largest import scaled
 from sfumato.model.base import MOST_CELLS, Model
 from sfumato.model.factored import Component, Factored
 from sfumato.privacy import Approximate, Bound, Cost, Loss, require_bound
 from sfumato.questions.conversation import Conversation, Prior, open_conversation
-from sfumato.questions.conversation.opening import OTHERWISE
+from sfumato.questions.conversation.opening import OTHERWISE, check_conversation
 from sfumato.questions.synthesis import Synthesize
 from sfumato.select.fit import pure_epsilon
 from sfumato.table.measure import Rows
@@ -40,6 +41,7 @@ def open_talk(
     **options: Any,
 ) -> Conversation:
     """Open a conversation; with `prior="model"` a model of its columns is bought, or found in the ledger, before."""
+    refuse_unknown("converse", open_conversation, options)
     if curator.basis.people == 0:
         raise ParameterError(
             "There is nobody in this table, so there are no rows to talk about; check the source and the person column."
@@ -62,6 +64,7 @@ def open_talk(
         raise ParameterError("With peak= a prior is one law for each column; leave prior='model' out, or peak=.")
     question, first, rest = model_first(curator, domain, spend)
     space = Space.of(curator.schema, question.columns)
+    check_conversation(curator.basis, domain=domain, spend=rest, **options)
     _require_both(curator, question, (first, rest), options)
     model = curator.ask(question, first, analyst=options.get("analyst")).value
     start = possible(model, space)

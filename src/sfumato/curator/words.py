@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -65,7 +65,7 @@ def in_own_words(said: str, schema: Any) -> str:
     labels = [name for name, kind in kinds.items() if kind in ("category", "boolean")]
     meant = {
         "age": numbers[:1],
-        "hours": numbers[1:] + numbers[:1],
+        "hours": numbers[1:] + (labels[:1] if "columns=[" in said else []) + numbers[:1],
         "sex": labels[:1],
         "race": labels[1:],
         "ill": labels[1:],
@@ -80,6 +80,17 @@ def in_own_words(said: str, schema: Any) -> str:
         found = re.sub(rf"(?<=['\" ]){shown}(?=['\" ,)])", own[0].replace("\\", r"\\"), line)
         said = head + found
     return said
+
+
+def refuse_unknown(called: str, opens: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Refuse options that what a method opens does not take, before anything is done."""
+    by_name = [
+        one.replace(default=None)
+        for one in inspect.signature(opens).parameters.values()
+        if one.kind is one.KEYWORD_ONLY
+    ]
+    if wrong := misfit(called, inspect.Signature(by_name), (), options):
+        raise ParameterError(wrong)
 
 
 def speaking(curator: Class) -> Class:

@@ -11,7 +11,8 @@ from sfumato.domain.base import SKIP, Domain
 from sfumato.domain.written import ISO, Written, compiled, read_moment
 from sfumato.errors import ParameterError
 
-_CLOCK_TEXT = r"(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+_OFFSET_TEXT = "(?: ?(?:Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?"
+_CLOCK_TEXT = rf"(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{{1,9}})?)?{_OFFSET_TEXT})?"
 DATE_TEXT = rf" *([1-9][0-9]{{3}}-[0-9]{{2}}-[0-9]{{2}}){_CLOCK_TEXT} *"
 """The one grammar of a date in a text cell: a day, or a moment, of which the written day counts."""
 

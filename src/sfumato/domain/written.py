@@ -18,7 +18,7 @@ MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 
 _YEAR, _TWO = "([1-9][0-9]{3})", "([0-9]{2})"
 _CLOCK = r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?%s)?"
-_OFFSET = "(?:Z|([+-][0-9]{2}:?[0-9]{2}))?"
+_OFFSET = "(?: ?(?:Z|UTC|([+-][0-9]{2}(?::?[0-9]{2})?)))?"
 
 _DIRECTIVES = {
     # what stands behind the percent sign: (what it is, its pattern, its pattern next to another one)
@@ -62,7 +62,7 @@ def _iso(offset: str) -> Written:
 ISO = _iso("")
 """A day, or a day and a time of day without an offset."""
 ISO_ZONED = _iso(_OFFSET)
-"""The same, and `Z` or an offset from UTC behind it."""
+"""The same, and `Z`, `UTC` or an offset from UTC behind it, in hours or in hours and minutes, perhaps after a blank."""
 
 
 def compiled(text: str, *, clock: bool) -> Written:
@@ -150,8 +150,8 @@ def read_moment(cell: str, written: Written) -> Moment | None:
         hour = hour % 12 + 12 * (found["half"][0] in "Pp") if 1 <= hour <= 12 else 24
     if days is None or hour > 23 or minute > 59 or second > 59:
         return None
-    offset = found.get("offset", "+0000")
-    ahead = 3600 * int(offset[1:3]) + 60 * int(offset[-2:])
+    offset = found.get("offset", "+00")
+    ahead = 3600 * int(offset[1:3]) + 60 * int(offset[3:].removeprefix(":") or 0)
     seconds = 3600 * hour + 60 * minute + second - (ahead if offset[0] == "+" else -ahead)
     return Moment(days, seconds, int(found.get("fraction", "0").ljust(9, "0")))
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, told_once, warn
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.gaps import filled, labelled, medians, of_one_type
 from sfumato.fair.grid import Floats, Integers, binary_rows
@@ -63,6 +62,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     """
 
+    _told: ClassVar[set[str] | None] = None
+    """What was warned of in copies of one classifier, which share it; None of one that was written down."""
+
     def __init__(
         self,
         estimator: Any = None,
@@ -84,6 +86,17 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FairClassifier:  # noqa: N803
         """Fit the estimator, then the fair rule on top of it; the estimator itself is never used to decide."""
+        with told_once(self._told):
+            return self._fit(X, y, sample_weight)
+
+    def __sklearn_clone__(self) -> FairClassifier:
+        """Return a copy without what was fitted, which warns once together with all others, as one for every fold."""
+        made: FairClassifier = super().__sklearn_clone__()
+        told = self._told if self._told is not None else self.__dict__.setdefault("_of_copies", set())
+        made.__dict__["_told"] = told
+        return made
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> FairClassifier:  # noqa: N803
         self._check_parameters()
         table, labels = _check_fit(self, X, y)
         weights = _checked_weights(sample_weight, len(labels))
@@ -113,12 +126,14 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the fair probabilities, one column a class; these carry the promise."""
-        return self._probabilities(_check_predict(self, X))
+        with told_once(self._told):
+            return self._probabilities(_check_predict(self, X))
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """Draw each person's class from `predict_proba`, the same whenever the same features are asked."""
-        table = _check_predict(self, X)
-        return self.classes_[decide(self._probabilities(table), table, self.key_)]
+        with told_once(self._told):
+            table = _check_predict(self, X)
+            return self.classes_[decide(self._probabilities(table), table, self.key_)]
 
     def __sklearn_tags__(self) -> Any:
         """Say that missing numbers are taken."""
@@ -263,16 +278,15 @@ def vacuous_share(metric: Metric) -> float:
 
 def _warn_of_emptiness(model: FairClassifier, scores: Floats) -> None:
     if empty := said_of_emptiness(model.vacuous_):
-        warnings.warn(empty, FairnessWarning, stacklevel=3)
+        warn(empty, FairnessWarning)
     if model.rule_ is None or scores.shape[1] != 2:
         return
     spread = np.subtract(*np.quantile(model.rule_.probabilities(model.metric_)[:, 1], [0.75, 0.25]))
     if spread < NEARLY_CONSTANT * np.subtract(*np.quantile(scores[:, 1], [0.75, 0.25])):
-        warnings.warn(
+        warn(
             "The rule is almost one probability for everybody: under this metric people are too close to each other. "
             "Raise kappa, or give larger weights.",
             FairnessWarning,
-            stacklevel=3,
         )
 
 
@@ -343,11 +357,10 @@ def _best_of(metric: Metric, loss: Floats) -> LipschitzRule:
     price = {id(rule): float((rule.probabilities(metric) * loss).sum(axis=1).mean()) for rule in (cascade, landmarks)}
     best: LipschitzRule = cascade if price[id(cascade)] <= price[id(landmarks)] else landmarks
     if price[id(best)] > 0.999 * float(loss.mean(axis=0).min()) > float(loss.min(axis=1).mean()):
-        warnings.warn(
+        warn(
             "Under this metric the fair rule is hardly better than one distribution for everybody: people are too "
             "close to each other for so many classes. Raise kappa or sharpen the metric.",
             FairnessWarning,
-            stacklevel=4,
         )
     return best
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, warn
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.people import Column, cells, column_names, holds_numbers, is_absent, is_number
 
@@ -43,11 +42,10 @@ def filled(table: Any, by: Mapping[str | int, float]) -> Any:
         return table
     shown = ", ".join(repr(name) for name in list(whole)[:SHOWN]) + (", …" if len(whole) > SHOWN else "")
     place = "column" if len(whole) == 1 else "columns"
-    warnings.warn(
+    warn(
         f"X has missing numbers in {place} {shown}; each counts as the median of its column in the fit (medians_), in "
         "fit and in predict. Fill them in yourself if they should count as something else.",
         FairnessWarning,
-        stacklevel=4,
     )
     return _with_columns(table, whole)
 
@@ -71,10 +69,9 @@ def labelled(labels: Column) -> NDArray[np.int64]:
     if gaps.all() and len(gaps):
         raise ParameterError("y has no labels, every one is missing; give the class of each person, such as 0 or 1.")
     if gaps.any():
-        warnings.warn(
+        warn(
             f"y has missing labels in {int(gaps.sum())} of {len(gaps)} rows; they are left out of the fit.",
             FairnessWarning,
-            stacklevel=3,
         )
     return np.flatnonzero(~gaps)
 

@@ -27,6 +27,7 @@ AGGREGATES = ("COUNT", *PLAIN, "QUANTILE_CONT")
 ENDS = ("DP_INTERVAL_LOW", "DP_INTERVAL_HIGH")
 PARTS = ("YEAR", "QUARTER", "MONTH", "DAY")
 BOUNDS = "contribution_bounds_per_group"
+_GROUPED = "a name: of what is computed the one after AS, as in GROUP BY patient, y"
 
 Found = TypeVar("Found")
 
@@ -142,9 +143,16 @@ class _Parser:
             )
         self._take("GROUP")
         self._take("BY")
-        key, *groups = self._listed(self.column)
+        key, *groups = self._listed(self.grouped)
+        if self._sees("("):
+            raise self.refused(_GROUPED)
         self._take(")")
         return tree.Per(name, items, source, where, key, tuple(groups))
+
+    def grouped(self) -> tree.Column:
+        if self._tokens[self._place].kind in ("number", "text"):
+            raise self.refused(_GROUPED)
+        return self.column()
 
     def select(self) -> tree.Select:
         self._take("SELECT")

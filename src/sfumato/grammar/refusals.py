@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.grammar.tokens import Token
+from sfumato.grammar.words import KEYWORDS, RESERVED
 from sfumato.words import guide
 
 _JOINS = "write JOIN … ON …"
@@ -40,7 +41,7 @@ INSTEAD = guide(
         "STDDEV STDEV STD": "write STDDEV_SAMP or STDDEV_POP",
         "VARIANCE VAR": "write VAR_SAMP or VAR_POP",
         "MEAN AVERAGE": "write AVG",
-        "QUANTILE PERCENTILE PERCENTILE_CONT QUANTILE_DISC PERCENTILE_DISC": "write QUANTILE_CONT(x, 0.5)",
+        "QUANTILE PERCENTILE PERCENTILE_CONT QUANTILE_DISC PERCENTILE_DISC WITHIN": "write QUANTILE_CONT(x, 0.5)",
         "MOD": "write FLOOR(a / k)",
         "CEIL CEILING": "write -FLOOR(-a)",
         "IF IFF IIF": "write CASE WHEN … THEN … ELSE … END",
@@ -71,8 +72,12 @@ def sentence(token: Token, before: str, wanted: Sequence[str]) -> str:
         return f"{place} is not understood here; write = in place of ==."
     if token.kind == "sign" and word == ";":
         return f"{place} is not understood here; {_ONE}."
+    if token.kind == "sign" and word == "(" and before.upper() == "JOIN":
+        return f"{place} is not understood here; write the sub-query as a WITH, one row a person, and join that."
     after = f" after `{before[:40]}`" if before else " first"
-    return f"{place} is not understood here;{after} comes {may}."
+    alias = word in KEYWORDS and word not in RESERVED and "FROM" in wanted
+    named = "; as the name of an output it comes after AS" if alias else ""
+    return f"{place} is not understood here;{after} comes {may}{named}."
 
 
 def _listed(wanted: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Booleans, Categories, Domain, FixedPoint, Integers
 from sfumato.domain.numbers import double_ends
-from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.errors import ParameterError, warn
 
 Codes = NDArray[Any]
 """Integer codes, 64 bits wide where the domain allows it, Python integers elsewhere."""
@@ -89,11 +88,7 @@ def label_column(labels: Any) -> NDArray[Any]:
     if column.ndim == 2 and column.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected; write y.ravel().",
-            DataConversionWarning,
-            stacklevel=4,
-        )
+        warn("A column-vector y was passed when a 1d array was expected; write y.ravel().", DataConversionWarning)
         return column.ravel()
     if column.ndim != 1:
         raise ParameterError(f"y should be a 1d array, got an array of shape {column.shape} instead; one label a row.")
@@ -135,12 +130,10 @@ def warn_of_text(rows: Any, domains: Sequence[Domain]) -> None:
         and domain.figures.plain
     ]
     if found:
-        warnings.warn(
+        warn(
             f"Column {found[0]} of X is declared as text, and its domain is one of numbers: digits with '.' before "
             "decimals are read, and every other cell counts as the missing value. Write X.astype(float), or "
-            "decimal=',' in the domain where numbers are written like 3,5.",
-            AccuracyWarning,
-            stacklevel=5,
+            "decimal=',' in the domain where numbers are written like 3,5."
         )
 
 
@@ -159,12 +152,10 @@ def warn_of_rounding(rows: Any, labels: Any, domains: Sequence[Domain], target: 
         frame = hasattr(rows, "iloc")
         kind = "'Int64'" if frame else "int"
         nan = "" if frame else " where no cell is missing (NaN would become a number; keep such columns as floats)"
-        warnings.warn(
+        warn(
             f"{found[0]} is declared as floats, and its domain is one of whole numbers: fractions are rounded. Write "
             f"fixed(0, 99, step=0.1) as its domain if they matter; if there are none, {found[0][-1]}.astype({kind})"
-            f"{nan}.",
-            AccuracyWarning,
-            stacklevel=5,
+            f"{nan}."
         )
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
@@ -19,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sfumato.ask.question import fits
 from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
-from sfumato.errors import AccuracyWarning, CertificationError, ParameterError, SchemaError
+from sfumato.errors import CertificationError, ParameterError, SchemaError, told_once, warn
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.learn.cells import (
     check_label_type,
@@ -201,7 +198,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         names = self._names(features)
         domains = self._domains(len(names))
         if target in names:
-            raise ParameterError(f"{target!r} is both a feature and the label; give the label another name.")
+            raise ParameterError(
+                f"{target!r} is both a feature and the label; give the label another name, as in y.rename('label')."
+            )
         private = {name for name, domain in zip(names, domains, strict=True) if not domain.public}
         labels = self.label_values()
         require_filled((*names, target), (*domains, labels))
@@ -360,11 +359,9 @@ class PrivateLearner(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         accuracy, failure = self._goal(None, None)
         needed = self._needed(facts, spend, accuracy, failure)
         if people < needed:
-            warnings.warn(
+            warn(
                 f"An error of at most {accuracy:g} is proved from {needed} people on, and there are "
-                f"{people}; the rule is private, but it need not be good. Spend more, or ask for less accuracy.",
-                AccuracyWarning,
-                stacklevel=4,
+                f"{people}; the rule is private, but it need not be good. Spend more, or ask for less accuracy."
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -373,22 +370,6 @@ class PrivateLearner(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         tags.classifier_tags.multi_class = self.classes is not None and len(self.classes) > 2
         tags.classifier_tags.poor_score = True
         return tags
-
-
-@contextmanager
-def told_once(told: set[str] | None) -> Iterator[None]:
-    """Warn of the same thing once in all copies of a learner, whatever numbers stand in the sentence."""
-    if told is None:
-        yield
-        return
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for one in caught:
-        said = re.sub(r"\d+", "#", str(one.message))
-        if said not in told:
-            told.add(said)
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def settled(mechanism: Mechanism, spend: Bound) -> Mechanism:

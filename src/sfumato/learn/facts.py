@@ -41,7 +41,8 @@ class Presence:
     def of(cls, gauge: Gauge) -> Presence:
         """Return what a gauge knows of the rows that it reads."""
         read = predicate_columns(getattr(gauge.measure, "where"))  # noqa: B009 (measures of whole rows have one)
-        most = None if gauge.people is None else gauge.people * gauge.rows
+        # Of nobody there is no plan, and the question says so in its own words.
+        most = None if gauge.people is None else max(1, gauge.people) * gauge.rows
         return cls(gauge.relation, gauge.rows, gauge.total is None, most, gauge.schema.reads(read))
 
     @property

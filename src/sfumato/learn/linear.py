@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from sfumato.domain import Domain, FixedPoint, Integers
-from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.errors import ParameterError, warn
 from sfumato.exact import Number
 from sfumato.learn.cells import rounded_up
 from sfumato.learn.estimator import PrivateLearner, PrivateModel, learner
@@ -61,18 +60,16 @@ class Linear:
 
     def _warn(self, facts: LearningFacts, people: int, spend: Bound) -> None:
         if not facts.presence.counted and foreseen(facts, people, spend).points is None:
-            warnings.warn(
+            warn(
                 f"With {people} people this spend buys much noise: the rule is private, and may be no better than a "
-                f"guess. {self._needed(facts, spend)} people are enough; spend more, or use fewer features.",
-                AccuracyWarning,
-                stacklevel=4,
+                f"guess. {self._needed(facts, spend)} people are enough; spend more, or use fewer features."
             )
 
     def _keep_doubts(self, rule: LinearModel) -> None:
         """Say which coefficients are known, and warn of features that the released numbers show in one place only."""
         self.coef_known_ = np.array([one.place not in rule.faint for one in rule.axes()])
         for said in rule.narrow_features():
-            warnings.warn(said, AccuracyWarning, stacklevel=5)
+            warn(said)
 
 
 def _counted(
@@ -169,7 +166,7 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
         rule = self.rule_
         if isinstance(rule, LinearRule) and rule.rare_label is None and NO_BETTER in rule.figures():
             said = f"{' '.join(rule.figures())} Compare classes={rule.classes!r} with what stands in y."
-            warnings.warn(said, AccuracyWarning, stacklevel=4)
+            warn(said)
         return self
 
     def keep(self, facts: LearningFacts, loss: Loss, rule: Learned) -> Self:
@@ -339,17 +336,15 @@ def _warn_of_label(rule: LinearRule | LinearLabels) -> None:
             f". A label that is none of classes={rule.classes!r} counts as the first; compare them with what stands in "
             "y, or spend more."
         )
-    warnings.warn(said, AccuracyWarning, stacklevel=6)
+    warn(said)
 
 
 def _warn_of_range(rule: LinearNumber) -> None:
     low, high = target_ends(rule)
-    warnings.warn(
+    warn(
         f"The released numbers do not show that the target spreads over its range, {low:g} to {high:g}, at all, and "
         "noise for so wide a range may move the mean by as much as people differ: predictions may be worse than one "
-        "number for everybody. Write a narrower range from what you know, or spend more.",
-        AccuracyWarning,
-        stacklevel=4,
+        "number for everybody. Write a narrower range from what you know, or spend more."
     )
 
 

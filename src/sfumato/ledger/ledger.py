@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -36,6 +37,10 @@ from sfumato.privacy.calibrate import Gaussians
 if TYPE_CHECKING:
     from sfumato.ledger.session import Session
     from sfumato.mechanism import Event
+
+
+SlotsOf = Callable[[Sequence[Loss]], Sequence[SlotCharge]]
+"""What a request of these losses is charged under each limit on periods."""
 
 
 class Ledger(Meters):
@@ -78,6 +83,7 @@ class Ledger(Meters):
         opening = Opening(limits, analysts, population, relation, schema, odometer)
         self._journal = Journal(place, opening, head, keep_head)
         self._private = private_place(self._journal.store, private, self._journal.mark)
+        self._slots_of: SlotsOf | None = None
         running.made_by()  # looked up once a process, and not while somebody waits for an answer
         if isinstance(self._private, Directory):
             try:
@@ -115,8 +121,20 @@ class Ledger(Meters):
         self, request_id: str, event: Event, loss: Losses, slots: Sequence[SlotCharge] | None, **told: Any
     ) -> Request:
         """Check what is asked against public facts, and that it says what it reads of every limited period."""
-        read = self._journal.slots.require(slots)
+        read = self._read(loss, slots)
         return request_of(self._journal.terms, request_id, event, loss, slots=read, **told)
+
+    def reading(self, slots_of: SlotsOf) -> Ledger:
+        """Return this ledger for somebody all of whose requests read the same periods: what they cost there follows."""
+        found = copy(self)
+        found._slots_of = slots_of
+        return found
+
+    def _read(self, loss: Losses, slots: Sequence[SlotCharge] | None) -> tuple[SlotCharge, ...]:
+        """Return what a request reads of every limited period; refuse one that does not say it."""
+        if slots is None and self._slots_of is not None:
+            slots = self._slots_of(losses_of(self._journal.terms, loss))
+        return self._journal.slots.require(slots)
 
     def _refusal(
         self, verdict: Verdict, spend: Bound | None, make_loss: MakeLoss | None, analyst: str | None
@@ -261,6 +279,13 @@ class Ledger(Meters):
         with self._journal.session(write=False) as session:
             return session.answered(digest(question_key)) is not None
 
+    def holds(self, request_id: str, event: Event, loss: Losses, slots: Sequence[SlotCharge] | None = None) -> bool:
+        """Tell whether this is the request that was charged under an id."""
+        request = self._request(request_id, event, loss, slots, question=None, analyst=None)
+        with self._journal.session(write=False) as session:
+            stored = session.reservation(request_id)
+        return stored is not None and stored.request == request.fingerprint
+
     def finished(self, request_id: str) -> bytes | None:
         """Return what `keep_finished` kept for a request; it is a convenience, and nothing is promised about it."""
         with self._journal.session(write=False) as session:
@@ -327,7 +352,7 @@ class Ledger(Meters):
         return None if found is None else readable(make_loss, found, lambda loss: self._weigh(loss, analyst))
 
     def _weigh(self, loss: Losses, analyst: str | None, slots: Sequence[SlotCharge] | None = None) -> Verdict:
-        losses, read = losses_of(self._journal.terms, loss), self._journal.slots.require(slots)
+        losses, read = losses_of(self._journal.terms, loss), self._read(loss, slots)
         with self._journal.session(write=False) as session:
             who = asker_of(self._journal.terms, analyst)
             verdict = self._journal.book.weigh(self._journal.sums(session), losses, who)

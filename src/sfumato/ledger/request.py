@@ -92,6 +92,16 @@ def without_gauss(record: Any) -> Any:
     return whole[0]
 
 
+def check_id(request_id: str) -> None:
+    """Refuse what is no id of a request."""
+    if not isinstance(request_id, str) or not 0 < len(request_id) <= LONGEST_ID:
+        raise ParameterError(
+            f"A request id is a text of 1 to {LONGEST_ID} characters, its own for every request; write 'ask-17', say."
+        )
+    if _UNSTORABLE.search(request_id):
+        raise ParameterError("A request id is a text that databases can store; leave NUL and halves of characters out.")
+
+
 def request_of(
     terms: Terms,
     request_id: str,
@@ -104,12 +114,7 @@ def request_of(
     slots: tuple[SlotCharge, ...] = (),
 ) -> Request:
     """Check a request against public facts; who asks is checked where it is charged, by the quotas that then stand."""
-    if not isinstance(request_id, str) or not 0 < len(request_id) <= LONGEST_ID:
-        raise ParameterError(
-            f"A request id is a text of 1 to {LONGEST_ID} characters, its own for every request; write 'ask-17', say."
-        )
-    if _UNSTORABLE.search(request_id):
-        raise ParameterError("A request id is a text that databases can store; leave NUL and halves of characters out.")
+    check_id(request_id)
     if not hasattr(event, "to_json"):
         raise ParameterError(f"An event is needed, not {type(event).__name__}; write mechanism.event().")
     if question is not None and not isinstance(question, str):

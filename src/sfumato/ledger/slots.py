@@ -120,7 +120,8 @@ class SlotBook:
             wanted = "; ".join(self.bounds) or "no unit of time"
             raise ParameterError(
                 f"This ledger limits {wanted}, so a request must say for each which periods it reads, and this one "
-                f"speaks of {'; '.join(sorted(named)) or 'none'}; ask through a publication, which says so."
+                f"speaks of {'; '.join(sorted(named)) or 'none'}; write curator.of('2026-11', stamp='at').count(…), "
+                "with the column that says when a row happened, or ask through a publication."
             )
         for unit in named:
             slots = [slot for charge in given if charge.unit == unit for slot in charge.slots]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from sfumato.domain import Categories, Domain, FixedPoint, Integers
-from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.errors import ParameterError, warn
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.exact.search import smallest_between
 from sfumato.exact.written import amount, rounded, typed
@@ -119,9 +118,9 @@ def plan(
             f"{_remedy(made, POOREST, make, ['spend more', 'allow shorter items'])}."
         )
     if said := _weak_mean(made) if numbers is not None else _shortage(made, share, make, wanted is not None):
-        warnings.warn(said, AccuracyWarning, stacklevel=3)
+        warn(said)
     if said := too_dear(made):
-        warnings.warn(said, AccuracyWarning, stacklevel=3)
+        warn(said)
     return made
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import AccuracyWarning, ParameterError, SketchError
+from sfumato.errors import AccuracyWarning, ParameterError, SketchError, warn
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.local.check import Check, check_reports
 from sfumato.local.finds import found_items, named_items, plain_items
@@ -120,7 +120,7 @@ class Server:
             items, tests = found_items(self, method.search(self, chance - listed), codes, listed)
         check = check_reports(self, tests)
         for alarm in check.alarms:
-            warnings.warn(alarm, AccuracyWarning, stacklevel=2)
+            warn(alarm)
         ranked = tuple(sorted(items, key=lambda item: -item.share))
         return Popular(ranked, chance, self.accepted, unfit, check, self.plan.hopeful)
 
@@ -244,11 +244,9 @@ def _warn_of_copies(servers: Sequence[Server]) -> None:
     for server in servers:
         alike = seen.setdefault((server.plan.digest, server.accepted), [])
         if server.accepted >= SELDOM_EQUAL and any(np.array_equal(server.counts, other.counts) for other in alike):
-            warnings.warn(
+            warn(
                 f"Two of these sketches hold exactly the same counts of {server.accepted} reports. If one is a copy of "
-                "the other, its reports count twice, and the true error is larger than the one shown; give each once.",
-                AccuracyWarning,
-                stacklevel=3,
+                "the other, its reports count twice, and the true error is larger than the one shown; give each once."
             )
             return
         alike.append(server)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable
 
-from sfumato.errors import AccuracyWarning
+from sfumato.errors import warn
 from sfumato.exact import Number, exact
 from sfumato.select.heavy_cell import Choosing
 
@@ -29,19 +28,16 @@ def said_before(needed: int, people: int, accuracy: Number, instead: str) -> Non
         needed,
         people,
         f"Ask for {instead}, which needs far fewer people, or for a larger accuracy=.",
-        stacklevel=4,
     )
 
 
 def said_of_promise(needed: float, promise: float, instead: str) -> None:
     """Warn where the public promise is smaller than the theorem needs."""
     if promise < needed:
-        warnings.warn(
+        warn(
             f"An answer that is good enough is proved from a promise of {math.ceil(needed):,} on, and it is "
             f"{promise:,.0f}: what comes out is private, and may be anything. Write {instead}, which needs far less, "
-            "or spend more.",
-            AccuracyWarning,
-            stacklevel=3,
+            "or spend more."
         )
 
 
@@ -51,8 +47,6 @@ def say_of_few(
     people: int | None,
     instead: str,
     otherwise: str = ANYTHING,
-    *,
-    stacklevel: int = 3,
 ) -> None:
     """Warn where fewer people than the theorem `needed` are there, None for no number of them: public numbers only.
 
@@ -71,7 +65,7 @@ def say_of_few(
     if people is None or (needed is not None and people >= needed):
         return
     far = f"from {needed:,} people on, and there are {people:,}" if needed is not None else "for no number of people"
-    warnings.warn(f"{promised} is proved {far}: {otherwise}. {instead}", AccuracyWarning, stacklevel=stacklevel)
+    warn(f"{promised} is proved {far}: {otherwise}. {instead}")
 
 
 def say_of_rounds(error: float, needed: Callable[[], int | None], people: int, instead: str) -> None:
@@ -91,7 +85,6 @@ def say_of_rounds(error: float, needed: Callable[[], int | None], people: int, i
         people,
         f"{instead} The bound, {error:.2g} here, is that of single steps whose models are averaged; replay, the "
         "default, has no bound of its own and is usually better.",
-        stacklevel=4,
     )
 
 

@@ -106,6 +106,37 @@ def unit_of(name: str) -> str:
     return lengths.get(len(plain)) or ("quarter" if "Q" in plain else "month")
 
 
+def slot_named(name: str) -> Slot:
+    """Return the day, week, month, quarter, year or span of days that has a name.
+
+    >>> slot_named("2026-11").last.isoformat(), slot_named("2026-W53").unit, slot_named("2026-01-05--2026-01-18").unit
+    ('2026-11-30', 'week', 'every 14 days from 2026-01-05')
+    """
+    try:
+        found = Slot.of(unit_of(name), _first_day(name))
+    except (ValueError, OverflowError, ParameterError):
+        found = None
+    if found is None or found.name != name:
+        raise ParameterError(
+            f"{name!r} is the name of no period; write '2026-11-16', '2026-W47', '2026-11', '2026-Q4', '2026', or the "
+            "first and the last day of up to 366: '2026-11-01--2026-11-14'."
+        )
+    return found
+
+
+def _first_day(name: str) -> date:
+    """Return a day in the period of a name, if it is one."""
+    match unit_of(name):
+        case "year":
+            return date(int(name), 1, 1)
+        case "quarter":
+            return date(int(name[:4]), 1 + (int(name[6:]) - 1) * QUARTER, 1)
+        case "month":
+            return date.fromisoformat(f"{name}-01")
+        case _:
+            return date.fromisoformat(name.partition(TO)[0])
+
+
 def lies_in(period: str, unit: str) -> bool:
     """Tell whether every period of one kind lies in one of another.
 

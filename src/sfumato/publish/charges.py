@@ -23,8 +23,12 @@ from sfumato.publish.running import Claim, RunningTotals
 from sfumato.publish.tree import PureTotals
 
 
-def charges_of(promised: Promised, read: Slot, losses: Sequence[Loss]) -> list[SlotCharge]:
+def charges_of(
+    promised: Promised, read: Slot, losses: Sequence[Loss], exchanged: Sequence[Loss] = ()
+) -> list[SlotCharge]:
     """Return what a release that reads one slot, bounded by it, is charged under limits on these units.
+
+    `exchanged` is what rows in place of others cost, where more is known of that than of two people one by one.
 
     >>> from sfumato import ADD_REMOVE, Cost
     >>> from datetime import date
@@ -36,13 +40,13 @@ def charges_of(promised: Promised, read: Slot, losses: Sequence[Loss]) -> list[S
     found = []
     for unit in promised.units:
         names, share = promised.met(unit, read)
-        found.append(SlotCharge(unit, tuple(names), promised.prices(losses, share)))
+        found.append(SlotCharge(unit, tuple(names), promised.prices(losses, share, exchanged)))
     return found
 
 
-def of_person(promised: Promised, losses: Sequence[Loss]) -> tuple[Loss, ...]:
+def of_person(promised: Promised, losses: Sequence[Loss], exchanged: Sequence[Loss] = ()) -> tuple[Loss, ...]:
     """Return what a release costs a whole person."""
-    return promised.prices(losses, promised.person)
+    return promised.prices(losses, promised.person, exchanged)
 
 
 def running_charges(

@@ -25,6 +25,7 @@ from sfumato.curator.typed import read_question
 from sfumato.errors import LedgerError, ParameterError, SchemaError, Unfinished
 from sfumato.exact import Number
 from sfumato.ledger import Ledger
+from sfumato.ledger.request import check_id
 from sfumato.ledger.units import UNITS
 from sfumato.privacy import Attributes, Bound, Concentrated, Loss, Pure, require_bound
 from sfumato.privacy.attributes import Everything
@@ -107,9 +108,12 @@ class CuratedTotal(RunningTable):
 
     @property
     def id(self) -> str:
-        """The request under which its conversation stands in the ledger."""
-        later = f"/{self.number + 1}" if self.number else ""
-        return f"running/{self.spec.name}{later}"
+        """The request under which its conversation stands in the ledger.
+
+        A name is any text, so what says which horizon it is stands before it: no other name can end alike.
+        """
+        later = f"-{self.number + 1}" if self.number else ""
+        return f"running{later}/{self.spec.name}"
 
     @cached_property
     def periods(self) -> list[Slot]:
@@ -334,6 +338,8 @@ def open_running(
     if not isinstance(schema, Schema):
         raise SchemaError("A running total reads one table at a time; open that table by itself with curate(…).")
     phrase = json.dumps(question.to_json(), sort_keys=True) if isinstance(question, Question) else str(question)
+    if name is not None:
+        check_id(name)
     called = name or (phrase if isinstance(question, str) else question.kind)
     rule = None if periods_per_person is None else _rule(periods_per_person, gap)
     spec = TableSpec(

@@ -147,10 +147,9 @@ class PublicationFile:
     @cached_property
     def promised(self) -> Promised:
         """What is hidden, and how much of it a release meets."""
-        names = tuple(name for name, _ in self.budget.units)
-        paid = (name for one in self.running() for name in one.spend if name != "person")
-        columns = dict.fromkeys(filter(None, (self.within, *(Unit.read(name).column for name in (*names, *paid)))))
-        return Promised(names, tuple((one, values_of(self.schema, one)) for one in columns), self.within, self.relation)
+        names = [name for name, _ in self.budget.units]
+        paid = [name for one in self.running() for name in one.spend if name != "person"]
+        return Promised.by(names, self.schema, paid=paid, within=self.within, relation=self.relation)
 
     @property
     def one_period(self) -> str:

@@ -48,7 +48,8 @@ def plan_of(file: PublicationFile, tables: PeriodTables, words: tuple[str, ...])
             for name, bound in one.spend.items()
         ]
         refused = _refused(file, tables, book)
-    notes = tuple(said for one in file.anew() for said in dearer(file, one))
+        counts = tables.stretches(book)
+    notes = tuple(said for one in file.anew() for said in dearer(file, one, counts[one.name]))
     return PublicationPlan(file.name, file.edition, words, tuple(found), refused, str(file.to), notes)
 
 
@@ -84,18 +85,16 @@ def _refused(file: PublicationFile, tables: PeriodTables, book: Ledger) -> str |
             if not listed:
                 continue
             asked = tables.asked(book, listed)
-            losses = tables.losses(asked, listed)
+            losses, known = tables.losses(asked, listed), tables.exchanged(asked)
             for found in file.slots(unit, horizon)[:FORESEEN]:
                 slot = found.name
-                book.reserve(
-                    slot, asked.event(slot), of_person(promised, losses), slots=charges_of(promised, found, losses)
-                )
+                whole, slots = of_person(promised, losses, known), charges_of(promised, found, losses, known)
+                book.reserve(slot, asked.event(slot), whole, slots=slots)
         for found in file.revised(date.max)[:FORESEEN] if file.last is not None else ():
             slot, asked = found.issue, tables.asked(book, file.listed(found))
-            losses = tables.losses(asked, file.listed(found))
-            book.reserve(
-                slot, asked.event(slot), of_person(promised, losses), slots=charges_of(promised, found, losses)
-            )
+            losses, known = tables.losses(asked, file.listed(found)), tables.exchanged(asked)
+            whole, slots = of_person(promised, losses, known), charges_of(promised, found, losses, known)
+            book.reserve(slot, asked.event(slot), whole, slots=slots)
     except BudgetExceeded as refusal:
         return f"{slot}: {refusal}"
     return None

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -36,8 +37,10 @@ from sfumato.publish.metadata import (
     resource_of,
 )
 from sfumato.publish.page import page
+from sfumato.publish.pictures import PeriodChart, period_chart
 from sfumato.publish.series import PLACES, Estimates, Series
 from sfumato.publish.shown import published_frame, rounded
+from sfumato.publish.words import in_short
 
 Released = Mapping[Slot, Callable[[], dict[str, Answer]]]
 """By period, what gives its answers by table."""
@@ -300,8 +303,16 @@ class Layout:
                 note=self.note,
                 begun=self.begun.values(),
                 facts=facts,
+                charts=self._charts(),
             ).encode()
         return found
+
+    def _charts(self) -> dict[str, PeriodChart]:
+        """Return the pictures of tables that are asked anew."""
+        read: dict[Slot, Callable[[], dict[str, Answer]]] = {one: cache(give) for one, give in self.released.items()}
+        promise = in_short(self.file.budget)
+        drawn = {one.name: period_chart(self.file, one, read, self.dead, promise) for one in self.file.anew()}
+        return {name: chart for name, chart in drawn.items() if chart is not None}
 
 
 def series_frame(series: Series | MeanSeries, spec: TableSpec, keys: tuple[str, ...], *, across: bool = True) -> Frame:

@@ -97,7 +97,10 @@ class MeanSeries:
             below, above = np.floor(below * grain) / grain, np.ceil(above * grain) / grain
         return np.clip(below, float(self.low), float(self.high)), np.clip(above, float(self.low), float(self.high))
 
-    def plot(self, key: int = 0, window: int | None = None) -> SeriesChart:
-        """Draw one key: the published line, what covers one period, and what covers all of them at once."""
+    def plot(self, key: int = 0, window: int | None = None, *, hide_below: float | None = None) -> SeriesChart:
+        """Draw one key: the published line, what covers one period, and what covers all of them at once.
+
+        Values under `hide_below` are drawn as ticks at that height.
+        """
         found = self.totals() if window is None else self.window(window)
-        return chart(self.sums, found, key, window)
+        return chart(self.sums, found, key, window, hide_below)

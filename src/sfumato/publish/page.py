@@ -9,11 +9,12 @@ from html import escape
 from sfumato.answer import Answer, Frame
 from sfumato.publish.bands import band_said, end_of
 from sfumato.publish.begun import Begun
-from sfumato.publish.calendar import Slot
+from sfumato.publish.calendar import Slot, slot_named
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.metadata import revisions_said
-from sfumato.publish.series import NEIGHBOURS, Series
+from sfumato.publish.pictures import ALONE, PeriodChart
+from sfumato.publish.series import NEIGHBOURS, Series, edition_said
 from sfumato.publish.shown import shown_frame
 from sfumato.show import Table
 from sfumato.show.pages import Shown, html
@@ -54,14 +55,17 @@ def page(
     note: str = "",
     begun: Collection[Begun] = (),
     facts: Sequence[str] = (),
+    charts: Mapping[str, PeriodChart] | None = None,
 ) -> str:
     """Return the whole page as one HTML text that loads nothing from anywhere."""
     specs, totals = {spec.name: spec for spec in file.tables}, {one.spec.name: one for one in begun}
     sections = [html("What is promised", [_Text(note, *promise, _late(file), *facts)])]
     for name, total in totals.items():
-        drawn = _drawn(running[name]) if name in running else []
+        drawn = _drawn(running[name], file, total.spec) if name in running else []
         said = [_Text(total.stopped)] if total.stopped else []
         sections.append(html(f"{name}: {total.spec.phrase}, running", [*drawn, *said]))
+    for name, drawing in (charts or {}).items():
+        sections.append(html(f"{name}, over time", [drawing, _Text(ALONE)]))
     for slot, answers in newest:
         for name, answer in answers.items():
             shown = shown_frame(answer, specs[name])
@@ -79,11 +83,16 @@ def page(
     )
 
 
-def _drawn(series: Series | MeanSeries) -> list[Shown]:
+def _drawn(series: Series | MeanSeries, file: PublicationFile, spec: TableSpec) -> list[Shown]:
     if not series.periods:
         return [_Text("Nothing is released yet.")]
-    pictures: list[Shown] = [series.plot(place) for place in range(min(DRAWN, len(series.keys)))]
-    return [*pictures, _Text(NEIGHBOURS)]
+    starts = [slot_named(name).first for name in series.periods] if file.since > file.first else []
+    began = next((place for place, start in enumerate(starts) if start >= file.since), None)
+    keys = range(min(DRAWN, len(series.keys)))
+    pictures = [series.plot(place, hide_below=spec.hide_below) for place in keys]
+    said = "" if began is None else edition_said(series.periods[began])
+    shown: list[Shown] = [replace(one, title=one.title + said, edition=began) for one in pictures]
+    return [*shown, _Text(NEIGHBOURS)]
 
 
 def _table(frame: Frame, spec: TableSpec) -> tuple[Table, str]:

@@ -9,12 +9,14 @@ from dataclasses import replace
 from sfumato.answer import Answer
 from sfumato.ask.asked import Asked
 from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question
 from sfumato.curator.typed import read_question
-from sfumato.errors import ParameterError
+from sfumato.errors import NotProvable, ParameterError
 from sfumato.ledger import Ledger
 from sfumato.ledger.running import Work
-from sfumato.privacy import ADD_REMOVE, EVERYTHING, Approximate, Cost, Loss, Pure
+from sfumato.privacy import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Approximate, Bound, Concentrated, Cost, Loss, Pure
 from sfumato.publish.bands import require_banded
+from sfumato.publish.exchanged import exchange_of, exchanged, stretch
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis
@@ -51,13 +53,34 @@ class PeriodTables:
         for question, one in zip(questions, tables, strict=True):
             require_banded(one, question.kind)
         prepared = tuple(
-            question.prepare(basis, self.file.promised.spent(one.spend[one.every]))
+            self._made_for(question, basis, one.spend[one.every])
             for question, one in zip(questions, tables, strict=True)
         )
         if self.file.within:
             for one, ready in zip(tables, prepared, strict=True):
                 _require_rows(one, ready, self.file.within)
         return Asked(questions, prepared, schema)
+
+    def _made_for(self, question: Question, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare a table so that a slot that changes costs no more than its spend.
+
+        Where rows are exchanged, tables of counts need less noise for a rho than what is known of other tables says.
+        """
+        if self.file.promised.relation is REPLACE_ONE and isinstance(spend, Concentrated) and spend.unit == "person":
+            for parts in (1, 2):
+                found = question.prepare(basis, Concentrated(spend.rho / parts))
+                if stretch(found) == parts and exchange_of(found).within(spend):
+                    return found
+        return question.prepare(basis, self.file.promised.spent(spend))
+
+    def exchanged(self, asked: Asked) -> tuple[Loss, ...]:
+        """Return what a share costs whose rows come in place of others, if some table has a certificate of its own."""
+        if all(stretch(one) is None for one in asked.prepared):
+            return ()
+        try:
+            return (exchanged(asked.prepared, self.file.promised.relation),)
+        except NotProvable:
+            return ()
 
     def losses(self, asked: Asked, tables: Sequence[TableSpec]) -> tuple[Loss, ...]:
         """Return what may be charged for a share: the loss as it is, or that of anything within the spends."""
@@ -76,15 +99,26 @@ class PeriodTables:
         delta = sum((one.delta for one in known if isinstance(one, Approximate)), start=0 * known[0].epsilon)
         return loss, Loss.flat(Cost.approximate(epsilon, delta), relation=ADD_REMOVE)
 
-    def told(self, answers: Sequence[Answer], tables: Sequence[TableSpec]) -> dict[str, Answer]:
+    def told(self, asked: Asked, answers: Sequence[Answer], tables: Sequence[TableSpec]) -> dict[str, Answer]:
         """Return answers by table, each with what it cost a person, who may be several shares, or exchanged."""
         promised, found = self.file.promised, dict[str, Answer]()
-        for table, answer in zip(tables, answers, strict=True):
+        for table, prepared, answer in zip(tables, asked.prepared, answers, strict=True):
             found[table.name] = answer
             if promised.changes(promised.person) > 1:
-                person = promised.prices(self._alternatives(answer.loss, [table]), promised.person)[0].person
+                known = [] if stretch(prepared) is None else [exchanged([prepared], promised.relation)]
+                losses = self._alternatives(answer.loss, [table])
+                person = promised.prices(losses, promised.person, known)[0].person
                 reads = answer.loss.profile.names() or EVERYTHING
                 found[table.name] = replace(answer, loss=Loss.flat(person, reads, promised.relation))
+        return found
+
+    def stretches(self, book: Ledger) -> dict[str, int | None]:
+        """Return of each table how many times its rho an exchange costs, None where nothing more is known of it."""
+        found: dict[str, int | None] = {}
+        for unit in self.file.units():
+            listed = self.file.anew(unit)
+            for one, prepared in zip(listed, self.asked(book, listed).prepared if listed else (), strict=True):
+                found[one.name] = stretch(prepared)
         return found
 
     def costs(self, book: Ledger) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sfumato.answer import Answer
 from sfumato.ledger.units import Unit
+from sfumato.privacy import Concentrated
 from sfumato.publish.bands import ENDS, end_of
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile, TableSpec
@@ -85,8 +86,11 @@ def table_plan(spec: TableSpec, unit: str, error: str, cost: str | None = None) 
     return TablePlan(spec.name, unit, spend, error)
 
 
-def dearer(file: PublicationFile, spec: TableSpec) -> list[str]:
-    """Say which limits a table that is asked anew costs more than its spend, and what to write if that is not meant."""
+def dearer(file: PublicationFile, spec: TableSpec, counts: int | None = None) -> list[str]:
+    """Say which limits a table that is asked anew costs more than its spend, and what to write if that is not meant.
+
+    `counts` is how many times its rho an exchange of rows costs, None where that is not known of the table.
+    """
     promised, slot = file.promised, Slot.of(spec.every, file.first)
     spend, found = spec.spend[spec.every], list[str]()
     if spend.unit != "person":
@@ -97,7 +101,9 @@ def dearer(file: PublicationFile, spec: TableSpec) -> list[str]:
     for unit, share in (*shares, *whole):
         changes = promised.changes(share)
         bound = several(spend, changes // least, single=False)
-        if changes > least and bound is not None:
+        if counts is not None and isinstance(spend, Concentrated) and least == 1 and changes == 2 * share.units:
+            bound = Concentrated(spend.rho * counts * share.units**2)
+        if changes > least and bound not in (None, spend):
             who = "the person" if unit is None else f"each {unit.said}"
             found.append(f"{spec.name} costs {who} {bound}, {_why(file, spec, unit)}.")
     return found

@@ -48,6 +48,20 @@ class Promised:
     """The column in each of whose values a person's rows are cut apart; empty where all are cut together."""
     relation: Relation = ADD_REMOVE
 
+    @classmethod
+    def by(
+        cls,
+        names: Sequence[str],
+        schema: Schema,
+        *,
+        paid: Sequence[str] = (),
+        within: str = "",
+        relation: Relation = ADD_REMOVE,
+    ) -> Promised:
+        """Return it for the units of a ledger's limits; `paid` are those that a spend names beside them."""
+        columns = dict.fromkeys(filter(None, (within, *(Unit.read(name).column for name in (*names, *paid)))))
+        return cls(tuple(names), tuple((one, values_of(schema, one)) for one in columns), within, relation)
+
     def _values(self, column: str) -> tuple[str, ...]:
         return dict(self.values)[column] if column else ("",)
 
@@ -110,9 +124,14 @@ class Promised:
         changes = self.changes(share)
         return loss if changes == 1 else Loss.flat(times(loss.person, changes), relation=self.relation)
 
-    def prices(self, losses: Sequence[Loss], share: Share) -> tuple[Loss, ...]:
-        """Return the same of alternatives, without those of which nobody knows what several shares cost."""
+    def prices(self, losses: Sequence[Loss], share: Share, exchanged: Sequence[Loss] = ()) -> tuple[Loss, ...]:
+        """Return the same of alternatives, without those of which nobody knows what several shares cost.
+
+        `exchanged` is what one bounding unit costs whose rows come in place of others, where that is known.
+        """
         found, unproved = list[Loss](), list[NotProvable]()
+        if self.changes(share) == 2 * share.units:
+            found += [Loss.flat(times(one.person, share.units), relation=self.relation) for one in exchanged]
         for loss in losses:
             try:
                 found.append(self.price(loss, share))

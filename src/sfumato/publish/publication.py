@@ -57,6 +57,7 @@ from sfumato.publish.zones import disagreements, starts_of
 from sfumato.table.data import Table, open_table
 from sfumato.table.resources import Resources
 
+Charges = tuple[Sequence[Loss], list[SlotCharge]]
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 """Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
 
@@ -121,8 +122,11 @@ class Publication:
         """Say what is promised, what every table costs and how far off it will be, and when a limit will refuse."""
         return plan_of(self.file, self._tables, tuple(self.words(planned=True)))
 
-    def _charges(self, slot: Slot, losses: Sequence[Loss]) -> list[SlotCharge]:
-        return charges_of(self.file.promised, slot, losses)
+    def _charges(self, asked: Asked, slot: Slot, losses: Sequence[Loss]) -> Charges:
+        """Return what a period costs a person, and under each limit."""
+        known = self._tables.exchanged(asked)
+        promised = self.file.promised
+        return of_person(promised, losses, known), charges_of(promised, slot, losses, known)
 
     # What is run
 
@@ -335,8 +339,11 @@ class Publication:
                 work = asked.work(table)
         else:
             work = work_when_wanted(asked, rows)
-        whole = of_person(self.file.promised, losses)
-        book.run_sealed(request, asked.event(snapshot), whole, work, slots=self._charges(slot, losses))
+        event, (whole, slots) = asked.event(snapshot), self._charges(asked, slot, losses)
+        if entry is not None and not book.holds(request, event, whole, slots):
+            # Begun by an earlier version, which charged every exchange as two people.
+            whole, slots = of_person(self.file.promised, losses), charges_of(self.file.promised, slot, losses)
+        book.run_sealed(request, event, whole, work, slots=slots)
 
     def _check(self, asked: Asked, table: Table) -> None:
         """Refuse what the engine could not read, for nothing; once for all periods with columns of the same types."""
@@ -420,7 +427,7 @@ class Publication:
             return {}  # of another edition: its files stay as they were written then
         kept = replace(book.stored(request), reused=True)
         found = answers_of(book, asked, kept, snapshot, remarks=tuple(filter(None, self.words())))
-        return self._tables.told(found, listed)
+        return self._tables.told(asked, found, listed)
 
     def series(self, table: str) -> Series | MeanSeries:
         """Return a running total as far as it was released, with its bands; free, and no data are read."""

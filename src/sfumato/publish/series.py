@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PLACES = 3
 """Estimates are rounded to thousandths of a row."""
+BELOW = "below what is shown"
+EDITION = "a new edition of the file"
 NEIGHBOURS = "Neighbouring periods share noise: use a window to read changes."
 
 NEVER_FALLS = "Only a count of rows surely never falls while it runs on, so only that has a curve that never does."
@@ -207,13 +209,18 @@ class Series:
     def _span(self) -> str:
         return f"{self.periods[0]} to {self.periods[-1]}" if self.periods else "nowhere: nothing is released yet"
 
-    def plot(self, key: int = 0, window: int | None = None) -> SeriesChart:
-        """Draw one key: the published line, what covers one period, and what covers all of them at once."""
+    def plot(self, key: int = 0, window: int | None = None, *, hide_below: float | None = None) -> SeriesChart:
+        """Draw one key: the published line, what covers one period, and what covers all of them at once.
+
+        Values under `hide_below` are drawn as ticks at that height.
+        """
         found = self.totals() if window is None else self.window(window)
-        return chart(self, found, key, window)
+        return chart(self, found, key, window, hide_below)
 
 
-def chart(series: Series, found: Estimates, key: int, window: int | None) -> SeriesChart:
+def chart(
+    series: Series, found: Estimates, key: int, window: int | None, hide_below: float | None = None
+) -> SeriesChart:
     """Return the picture of one key."""
     if not series.periods:
         raise ParameterError("Nothing of this series is released yet; run the first period.")
@@ -222,19 +229,31 @@ def chart(series: Series, found: Estimates, key: int, window: int | None) -> Ser
     span = "since the start" if window is None else f"of the last {window} periods"
     what = "totals" if series.what == "rows" else series.what
     widest = max(found.band if found.ends is None else found.band[:, key])
-    first, last = (_certain(float(value), 2 * float(widest)) for value in (values[0], values[-1]))
+    first, last = (_told(float(value), 2 * float(widest), hide_below) for value in (values[0], values[-1]))
     title = f"{name}: {what} {span}, first {first}, last {last}, within {_outward(float(widest))} everywhere at once"
     ends = (found.low[:, key], found.high[:, key], found.all_low[:, key], found.all_high[:, key])
     begins = tuple(start for start in series.starts[1:] if start < len(series.periods))
     title += _horizons(series, begins)
     drawn = tuple(map(tuple, ends))
-    return SeriesChart(title, series.periods, tuple(values), drawn, series.promise, series.what, begins)
+    return SeriesChart(
+        title, series.periods, tuple(values), drawn, series.promise, series.what, begins, hide_below=hide_below
+    )
 
 
 def _horizons(series: Series, begins: Sequence[int]) -> str:
     """Say where a horizon begins, for those who do not see the picture."""
     named = ", ".join(series.periods[place] for place in begins)
     return f"; a new horizon begins at {named}" if begins else ""
+
+
+def edition_said(period: str) -> str:
+    """Say where another edition of the file begins, for those who do not see the picture."""
+    return f"; a new edition begins with {period}"
+
+
+def _told(value: float, width: float, hide_below: float | None) -> str:
+    """Return a number for the title; one that is left out of what is published only as being so small."""
+    return _certain(value, width) if hide_below is None or value >= hide_below else f"below {hide_below}"
 
 
 def _certain(value: float, width: float) -> str:
@@ -270,20 +289,33 @@ class SeriesChart(Drawing):
     what: str = "rows"
     begins: tuple[int, ...] = ()
     """Where a further horizon begins: its noise is drawn anew, and from there on bands are wider."""
+    edition: int | None = None
+    """Where another edition of the file begins."""
+    hide_below: float | None = None
+    """Values below are left out of what is published: they are drawn as ticks at this height."""
 
     def figure(self) -> Any:
         """Return the matplotlib figure."""
         figure = blank(self.title, 7.2, 3.8)
         chart = figure.subplots()
         places = range(len(self.periods))
-        low, high, all_low, all_high = self.ends
+        hidden = [self.hide_below is not None and value < self.hide_below for value in self.values]
+        values, low, high, all_low, all_high = (
+            [math.nan if out else cell for cell, out in zip(cells, hidden, strict=True)]
+            for cells in (self.values, *self.ends)
+        )
         bands = ((all_low, all_high, 0.15, "all periods, 95 %"), (low, high, 0.3, "one period, 95 %"))
         for low, high, shade, name in bands:
             chart.fill_between(places, low, high, color=MEASURE, alpha=shade, linewidth=0, label=name)
-        chart.plot(places, self.values, color=MEASURE, linewidth=1.5, label="published")
+        chart.plot(places, values, color=MEASURE, linewidth=1.5, label="published")
+        if any(hidden):
+            below = [place for place, out in enumerate(hidden) if out]
+            chart.plot(below, [self.hide_below] * len(below), "|", color=INK, markersize=9, label=BELOW)
         for number, place in enumerate(self.begins):
             said = None if number else "a new horizon begins"
             chart.axvline(place - 0.5, color=INK, linewidth=0.8, linestyle=":", label=said)
+        if self.edition is not None:
+            chart.axvline(self.edition - 0.5, color=INK, linewidth=0.8, linestyle="--", label=EDITION)
         step = max(1, len(self.periods) // 6)
         chart.set_xticks(list(places)[::step], self.periods[::step], rotation=20)
         chart.set_xlabel(NEIGHBOURS, color=INK)

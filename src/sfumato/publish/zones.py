@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from sfumato.errors import ParameterError
-from sfumato.ledger import Ledger
+from sfumato.ledger import Entry, Ledger
 from sfumato.ledger.slots import SlotCharge
 from sfumato.mechanism import Event
 from sfumato.privacy import Cost, Loss
@@ -68,8 +68,7 @@ def _year(book: Ledger, publication: str, zone: ZoneInfo, year: int) -> Mapping[
     request = f"pub/{publication}/calendar/{zone.key}/{year}"
     entry = book.entry(request)
     if entry is None:
-        days = [date(year, 1, 1) + place * DAY for place in range(366)]
-        starts = {day.isoformat(): midnight(zone, day) for day in days if day.year == year}
+        starts = _taken(book, zone, year) or _worked_out(zone, year)
         event = Event("Calendar", "PB-UNIT", {"zone": zone.key, "year": year, "starts": starts})
         # Nothing is read and nothing is charged: it is a public fact that the chain keeps.
         nothing = Loss.flat(Cost.zero(), relation=book.relation)
@@ -77,5 +76,22 @@ def _year(book: Ledger, publication: str, zone: ZoneInfo, year: int) -> Mapping[
         book.reserve(request, event, nothing, slots=slots)
         entry = book.entry(request)
     assert entry is not None
+    return _starts(entry)
+
+
+def _taken(book: Ledger, zone: ZoneInfo, year: int) -> Mapping[str, int] | None:
+    """Return when days begin for others who ask this ledger: a row is of one day, whoever reads it."""
+    kept = (
+        one for one in book.history() if one.id.startswith("pub/") and one.id.endswith(f"/calendar/{zone.key}/{year}")
+    )
+    return next(map(_starts, kept), None)
+
+
+def _worked_out(zone: ZoneInfo, year: int) -> Mapping[str, int]:
+    days = [date(year, 1, 1) + place * DAY for place in range(366)]
+    return {day.isoformat(): midnight(zone, day) for day in days if day.year == year}
+
+
+def _starts(entry: Entry) -> Mapping[str, int]:
     found: Mapping[str, int] = entry.event["parameters"]["starts"]
     return found

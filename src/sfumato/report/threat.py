@@ -192,13 +192,15 @@ def threats(
     # Where only periods are limited there is no figure for the whole person, and the report says so.
     large = None if person.promise is None else size_finding(person.promise.epsilon)
     classes = account.classes
+    # Meters of whole people measure sets of attributes, and where only periods are limited there are none.
+    largest = min(len(classes), LARGEST_SIZE) if ledger.budget.person is not None else 0
     odometer = ledger.odometer()
     return ThreatReport(
         person=person,
         attributes=tuple(account.row(names) for names in classes),
         sets=tuple(account.row(names, subject=label) for label, names in named.items()),
         families=tuple(account.row(people=size) for size in _families(ledger, families)),
-        worst=tuple(account.worst(size) for size in range(1, min(len(classes), LARGEST_SIZE) + 1)),
+        worst=tuple(account.worst(size) for size in range(1, largest + 1)),
         findings=tuple(weighed(found, large)),
         place=ledger.place,
         head=ledger.head,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -26,7 +25,7 @@ from sfumato.curator.foreseen import Foreseen
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.statements import SqlAnswer, read_answers
 from sfumato.curator.words import speaking
-from sfumato.errors import AccuracyWarning, LedgerError, ParameterError, SfumatoError
+from sfumato.errors import LedgerError, ParameterError, SfumatoError, warn
 from sfumato.exact import Number
 from sfumato.ledger.verify import Verification
 from sfumato.noise import new_key
@@ -282,7 +281,7 @@ class Remote(Shorthands):
         self._me(analyst)
         found = self._post("/preview?error=true", self._form(question, require_bound(spend)))[1]
         for said in found["cautions"]:
-            warnings.warn(said, AccuracyWarning, stacklevel=3)
+            warn(said)
         expected = None if found["expected"] is None else Expected(**found["expected"])
         return Foreseen(
             found["fits"], (), (), found["text"], found["free"], expected=expected, errors=tuple(found["errors"])
@@ -373,7 +372,7 @@ class Remote(Shorthands):
         if status == 202:
             raise Waiting(f"{opened['said']} Open it later, with the same terms and name={key!r}.", key)
         for said in opened.get("cautions", ()):
-            warnings.warn(said, AccuracyWarning, stacklevel=3)
+            warn(said)
         return RemoteConversation(self, opened)
 
     def close(self) -> None:

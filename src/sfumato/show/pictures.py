@@ -85,7 +85,8 @@ def _draw(drawing: Picture) -> Any:
 def _draw_panel(chart: Any, panel: Panel) -> None:
     for line in panel.lines:
         finite = [(x, y) for x, y in zip(line.x, line.y, strict=True) if math.isfinite(x) and math.isfinite(y)]
-        chart.plot([x for x, _ in finite], [y for _, y in finite], label=line.name, **STYLES[line.style])
+        alone = {"marker": "o", "markersize": 5} if len(finite) == 1 else {}  # a line through one point is not seen
+        chart.plot([x for x, _ in finite], [y for _, y in finite], label=line.name, **STYLES[line.style], **alone)
     if panel.log_x:
         chart.set_xscale("log")
         chart.xaxis.set_major_formatter("{x:g}")

@@ -17,7 +17,7 @@ from sfumato.grammar import parse_statement, printed, tree
 from sfumato.grammar.printing import printed_number
 from sfumato.sql.days import with_days
 from sfumato.sql.narrowing import narrowed
-from sfumato.sql.plan import column_leaves, conditions_of, name_inside, resolved_pers, same_name
+from sfumato.sql.plan import aggregates_in, column_leaves, conditions_of, name_inside, resolved_pers, same_name
 from sfumato.sql.scope import Scope, bare, open_scope
 from sfumato.sql.typing import typed
 from sfumato.table.database import Database
@@ -53,7 +53,7 @@ class _Table:
 
     per: tree.Per
     scope: Scope
-    keys: Mapping[str, tree.Column]
+    keys: Mapping[str, tree.Expression]
     numbers: Mapping[str, tree.Aggregate]
 
     @classmethod
@@ -64,18 +64,21 @@ class _Table:
                 f"A WITH holds rows of one person, and {per.name.text!r} is grouped by something else first; write the "
                 "person first."
             )
-        wanted = {_spelled(key, scope): key for key in per.groups}
-        keys: dict[str, tree.Column] = {}
+        wanted = {_spelled(key, per, scope) for key in per.groups}
+        keys: dict[str, tree.Expression] = {}
         numbers: dict[str, tree.Aggregate] = {}
         for item in per.items:
             of = bare(item.of)
             if scope.names_person(of):
                 continue
-            if isinstance(of, tree.Column) and scope.has(of) and _spelled(of, scope) in wanted:
-                keys[name_inside(item)] = of
+            name = name_inside(item)
+            if name.casefold() in {one.casefold() for one in (*keys, *numbers)}:
+                raise ParameterError(f"Two things are called {name}; rename the output.")
+            if _spelled_item(item, scope) in wanted:
+                keys[name] = of
             else:
-                numbers[name_inside(item)] = _bounded(item.of, per, scope)
-        if {_spelled(key, scope) for key in keys.values()} != set(wanted):
+                numbers[name] = _bounded(item.of, per, scope)
+        if {_spelled_item(item, scope) for item in per.items} & wanted != wanted:
             raise ParameterError(
                 f"Select all that {per.name.text!r} is grouped by, and group the outer select by it; "
                 "for one row a person group by the person alone."
@@ -151,7 +154,37 @@ class _Table:
         return ""
 
 
-def _spelled(column: tree.Column, scope: Scope) -> str:
+def _spelled(key: tree.Column, per: tree.Per, scope: Scope) -> str:
+    """Return what a table is grouped by: a column, or the item of that name where no table has such a column."""
+    columns = {name.casefold() for seat in scope.seats for name in scope.columns(seat)}
+    if key.table is None and key.name.text.casefold() not in columns:
+        for item in per.items:
+            if item.alias is not None and same_name(item.alias, key.name):
+                return _spelled_item(item, scope) or _no_key(item, scope)
+    return _place(key, scope)
+
+
+def _no_key(item: tree.Item, scope: Scope) -> str:
+    """Refuse to group by an item that is no column here, an aggregate, or a number."""
+    of = bare(item.of)
+    if isinstance(of, tree.Column):
+        return _place(of, scope)
+    raise ParameterError(
+        f"{printed(of)} AS {name_inside(item)} makes no groups; group by a column, or what is made of it."
+    )
+
+
+def _spelled_item(item: tree.Item, scope: Scope) -> str:
+    """Return what an item is, as far as a table may be grouped by it: a column, or an expression that has a name."""
+    of = bare(item.of)
+    if isinstance(of, tree.Column):
+        return _place(of, scope) if scope.has(of) else ""
+    # A bare number in GROUP BY would be a place among the items.
+    computed = not isinstance(of, tree.Number) and not aggregates_in(of)
+    return f"{printed(of)} AS {name_inside(item)}" if computed and item.alias is not None else ""
+
+
+def _place(column: tree.Column, scope: Scope) -> str:
     seat, name = scope.found(column)
     return f"{seat.name}.{name}"
 

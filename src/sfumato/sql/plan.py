@@ -160,17 +160,18 @@ def aggregates_of(select: tree.Select) -> list[tree.Aggregate]:
     nodes: list[tree.Expression] = [item.of for item in select.items]
     nodes += [] if select.having is None else [select.having]
     nodes += [part.of for part in select.order]
-    return [found for node in nodes for found in _inside(node)]
+    return [found for node in nodes for found in aggregates_in(node)]
 
 
-def _inside(node: object) -> list[tree.Aggregate]:
+def aggregates_in(node: object) -> list[tree.Aggregate]:
+    """Return the aggregates in a tree in order."""
     if isinstance(node, tree.Aggregate):
         return [node]
     if isinstance(node, tuple):
-        return [found for part in node for found in _inside(part)]
+        return [found for part in node for found in aggregates_in(part)]
     if not hasattr(node, "__dataclass_fields__"):
         return []
-    return [found for name in node.__dataclass_fields__ for found in _inside(getattr(node, name))]
+    return [found for name in node.__dataclass_fields__ for found in aggregates_in(getattr(node, name))]
 
 
 def scope_names(scope: Scope) -> Names:
@@ -281,7 +282,7 @@ def _meant(node: tree.Expression, select: tree.Select) -> tree.Expression:
 def _key(node: tree.Expression, select: tree.Select, scope: Scope) -> Expression:
     """Return a key: an expression, the place of an item, or the name of an output."""
     node = _meant(node, select)
-    if _inside(node):
+    if aggregates_in(node):
         raise ParameterError("A key is no aggregate; group by a column.")
     if scope.names_person(node):
         raise ParameterError(
@@ -371,7 +372,10 @@ def _people(node: tree.Aggregate, scope: Scope, where: Expression | None) -> Tot
         person = people.person if people is not None and people.person else "person"
         raise ParameterError(f"Only persons are counted as distinct; write COUNT(DISTINCT {person}), or GROUP BY x.")
     if where is not None:
-        raise ParameterError("People are counted where a condition holds; write it in WHERE.")
+        raise ParameterError(
+            "People are counted where a condition holds; write it in WHERE, or, beside others, COUNT(*, "
+            "contribution_bounds_per_group => (0, 1)) FILTER (WHERE …)."
+        )
     return Total("COUNT", None, True, None, None, canonical(node.of, scope_names(scope)))
 
 

@@ -18,6 +18,8 @@ from sfumato.grammar.printing import printed_number
 from sfumato.table.where import read_number
 
 PLACE = "place"
+MOST_ROWS = 2**62
+"""No table has more; DuckDB takes no larger LIMIT."""
 _SETTINGS = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -136,7 +138,7 @@ def query_of(
         limit = read_number(select.limit.text)
         if limit.denominator != 1:
             raise ParameterError(f"LIMIT takes a whole number, and {select.limit.text} is none.")
-        sql += f" LIMIT {int(limit)}"
+        sql += f" LIMIT {min(int(limit), MOST_ROWS)}"
     return Query(sql, tuple(printer.texts), tuple(names))
 
 

@@ -38,6 +38,14 @@ class _Rows:
     ends: dict[str, tuple[Any, ...]]
     unknown: dict[str, tuple[bool, ...]]
 
+    @property
+    def known(self) -> dict[str, tuple[Any, ...]]:
+        """All items, and None where nothing is known of a number."""
+        return self.items | {
+            name: tuple(None if doubt else cell for cell, doubt in zip(self.items[name], marks, strict=True))
+            for name, marks in self.unknown.items()
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class Statement:
@@ -113,9 +121,11 @@ class Statement:
                 raise ParameterError("Intervals are of the inner select; write DP_INTERVAL_LOW('…') there.")
             rows = self._rows(answers, confidence)
             return Frame(rows.keys, {**{name: rows.items[name] for name in rows.keys}, **rows.ends})
-        rows = self._rows(answers)
-        keys, whole = rows.keys, rows.items
-        for outer in _outside(self.parsed.select):
+        outside = _outside(self.parsed.select)
+        # Noise alone stands where nothing is known of a mean; SQL's mean of no rows is missing.
+        rows = self._rows(answers, USUAL if outside else None)
+        keys, whole = rows.keys, rows.known if outside else rows.items
+        for outer in outside:
             (_, whole), keys = _computed(outer, whole), ()
         return Frame(keys, whole)
 

@@ -46,7 +46,7 @@ MOST_STAND_INS = 3
 """So many words may stand between numbers or days for a cell that nobody filled in, as in "k.A."."""
 SHARE_OF_STAND_INS = 1 / 3
 FEWEST_VALUES = 20
-"""With fewer values beside it a word may as well be one of them, like the ground floor before 1, 2, 3."""
+"""With fewer values beside it a word may as well be one of them, like the ground floor before 1, 2, 3; not "k.A."."""
 _YES_OR_NO = ({"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"}, {"0", "1"})
 _DIGIT = re.compile(r"\d")
 _LIMIT = re.compile(r"[<>≤≥]=?\s*[\d.,]*\d")
@@ -190,7 +190,8 @@ def _stand_ins(words: Counter[str]) -> Counter[str]:
     """
     found = Counter({word: count for word, count in words.items() if count >= RARE and not _DIGIT.search(word)})
     few = len(found) <= MOST_STAND_INS and found.total() <= SHARE_OF_STAND_INS * words.total()
-    return found if few and len(words) - len(found) >= FEWEST_VALUES else Counter()
+    sure = len(words) - len(found) >= FEWEST_VALUES or all(map(_may_be_absent, found))
+    return found if few and sure else Counter()
 
 
 def _limits(words: Counter[str]) -> Counter[str]:

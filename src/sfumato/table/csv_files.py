@@ -136,8 +136,8 @@ def _require_header(path: str, names: Sequence[str]) -> None:
     if any(not name.strip() for name in names):
         place = next(place for place, name in enumerate(names, 1) if not name.strip())
         raise SchemaError(
-            f"Column {place} of {path!r} has no name: write one into the first line; from pandas, write "
-            "frame.to_csv(path, index=False)."
+            f"Column {place} of {path!r} has no name: write one into the first line, and remove lines above the names, "
+            "such as a title; from pandas, write frame.to_csv(path, index=False)."
         )
     spelled = [name.casefold() for name in names]
     twice = sorted({name for name in names if spelled.count(name.casefold()) > 1})

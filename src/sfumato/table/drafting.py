@@ -24,6 +24,7 @@ from sfumato.table.names import (
     CODE_BYTES,
     CODE_IN_DECIMALS,
     FILL,
+    LEFT_OUT,
     MODELS_NEED_ONE,
     NOBODY,
     PERHAPS,
@@ -130,7 +131,7 @@ class Draft(Viewed):
         """Return the draft with more filled in; `person=None` says that every row is one person.
 
         A column that is derived from another is added: `decade={"type": "bins", "of": "age", "step": 10}`, or
-        `decade=bins("age", step=10)`. What was
+        `decade=bins("age", step=10)`. One that the draft left out is taken in where its `type` is written. What was
         noticed about a proposal that is replaced is left out. After a look, a column that is named as the person gets
         the number of rows that the look proposes for it, unless you write another.
         """
@@ -156,6 +157,9 @@ class Draft(Viewed):
             if "of" in known:
                 record["columns"][name] = dict(known)
                 continue
+            if "type" in known and self._left_out(name) and name not in record["columns"]:
+                record["columns"][name] = dict(known)
+                continue
             self._require(name)
             before = record["columns"][name]
             fresh = known.get("type", before["type"]) != before["type"]
@@ -170,6 +174,9 @@ class Draft(Viewed):
     def _notes_without(self, columns: Iterable[str], *, rows: bool, whose: bool) -> dict[str, Sequence[str]]:
         """Return what was noticed, without what is about columns, rows a person or people that are filled in now."""
         kept = {name: said for name, said in self.notes.items() if name not in columns}
+        if "" in kept:
+            added = tuple(_why_left_out(name) for name in columns)
+            kept[""] = [said for said in kept[""] if not said.startswith(added)]
         if rows and "" in kept:
             kept[""] = [said for said in kept[""] if not said.startswith(ROWS_PROPOSED)]
         if whose and "" in kept:
@@ -184,7 +191,16 @@ class Draft(Viewed):
         kept = {name: column for name, column in self.record["columns"].items() if name not in columns}
         return Draft({**self.record, "columns": kept}, self.notes, self.repeats)
 
+    def _left_out(self, name: str) -> bool:
+        """Tell whether a column of the source is not in the draft, for a reason that its notes name."""
+        return any(said.startswith(_why_left_out(name)) for said in self.notes.get("", ()))
+
     def _require(self, name: str) -> None:
+        if name not in self.record["columns"] and self._left_out(name):
+            raise SchemaError(
+                f"The draft leaves {name!r} out; fill takes it in if you write its type too, as in {{'type': 'text', "
+                "'max_bytes': 40} or {'type': 'date', 'earliest': '2020-01-01', 'latest': '2029-12-31'}."
+            )
         if name not in self.record["columns"]:
             raise SchemaError(f"The draft has no column {name!r}; {nearest(name, self.record['columns'])}")
 
@@ -258,6 +274,10 @@ class Draft(Viewed):
         if self.record.get("row_key") == []:
             return f"The column {person!r} says whose row it is; everybody has one row."
         return whose_row(person, self.record["rows_per_person"])
+
+
+def _why_left_out(name: str) -> str:
+    return f"{LEFT_OUT}{name}: "
 
 
 def _require_described(name: str, known: Any) -> None:

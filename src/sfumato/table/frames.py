@@ -198,12 +198,17 @@ def _is_nameless(kind: Any) -> bool:
 
 
 def _holds_nameless(kind: Any) -> bool:
-    """Return whether a type is made of others of which DuckDB cannot name one; no column can be declared of it."""
+    """Return whether a type is made of others of which DuckDB cannot name one; no column can be declared of it.
+
+    Of runs of lists or records it loses what they are made of.
+    """
     import pyarrow
 
     types = pyarrow.types
-    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+    if types.is_dictionary(kind):
         return _holds_nameless(kind.value_type)
+    if types.is_run_end_encoded(kind):
+        return types.is_nested(kind.value_type) or _holds_nameless(kind.value_type)
     inside = (kind.field(place).type for place in range(kind.num_fields))
     return bool(types.is_union(kind)) or _is_nameless(kind) or any(_holds_nameless(one) for one in inside)
 

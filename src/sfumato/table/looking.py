@@ -15,7 +15,16 @@ from sfumato.errors import SchemaError
 from sfumato.table.candidates import Candidate, candidate_of
 from sfumato.table.engine import Source
 from sfumato.table.failures import guarded
-from sfumato.table.names import FILL, NOBODY, is_amount, is_key_of_people, is_person, may_be_person, names_somebody
+from sfumato.table.names import (
+    FILL,
+    LEFT_OUT,
+    NOBODY,
+    is_amount,
+    is_key_of_people,
+    is_person,
+    may_be_person,
+    names_somebody,
+)
 from sfumato.table.reading import all_readable
 from sfumato.table.repeats import Sizes, asked_about, whose_rows
 from sfumato.table.unread import in_the_index, unread_columns, whole_ids, without_zone
@@ -65,7 +74,7 @@ def looked(
         columns[name] = found.record
         if found.notes:
             notes[name] = list(found.notes)
-    notes[""] += [f"Left out is {said}" for said in left_out]
+    notes[""] += [f"{LEFT_OUT}{said}" for said in left_out]
     notes[""] += unread_columns(kinds, list(cells), source.refused, source.kind)
     add_what_to_write_first(notes, kinds, columns, source)
     add_whole_ids(notes, kinds, whose.get("person"), source)

@@ -197,7 +197,7 @@ class _Parts:
         if "offset" not in self.written.groups:
             return seconds
         offset = self.text("offset")
-        parts = (offset.substr(1, 2), offset.right(2))
+        parts = (offset.substr(1, 2), offset.substr(3, 3).replace(":", ""))
         hours, minutes = (part.try_cast("int64").fill_null(_whole(0)) for part in parts)
         ahead = hours * 3600 + minutes * 60
         return seconds - ibis.ifelse(offset.substr(0, 1) == "+", ahead, -ahead)

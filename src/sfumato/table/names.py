@@ -9,6 +9,8 @@ from sfumato.domain import SKIP
 
 FILL = "you must fill this in"
 """What a draft writes where only a person who knows the data can write."""
+LEFT_OUT = "Left out is "
+"""How a note begins that says why a column is not in the draft."""
 ROWS_PROPOSED = "With rows_per_person ="
 """How a note begins that is about a proposed number of rows a person."""
 NOBODY = "No column tells people apart by its name"
@@ -26,8 +28,11 @@ CODE_BYTES = 12
 _WORDS = {
     # what a word in a name says: the words
     "people": "person patient user customer client member subject participant respondent employee staff student pupil "
-    "citizen resident household account device borrower applicant driver donor worker tenant kunde mitarbeiter",
-    "keys": "id ids no nr num number key code ref hash uuid guid",
+    "citizen resident household account device borrower applicant driver donor worker tenant kunde mitarbeiter schüler "
+    "leser versicherter lecteur élève salarié adhérent abonné assuré usager lector alumno empleado cliente paciente "
+    "usuario socio afiliado utente dipendente",
+    "keys": "id ids no nr num number key code ref hash uuid guid nummer numero número numéro",
+    "keys in front": "id n nr número numéro numero nummer code key uuid",
     "key of people": "pid uid mrn userid patientid customerid personid",
     "naming": "mail email phone telephone tel mobile fax surname lastname firstname forename iban ssn passport ip "
     "address street signature login username url website contact",
@@ -49,7 +54,9 @@ _BY_WORD = {
     "text": "comment comments note notes text description message remarks",
 }
 _KINDS = {word: kind for kind, words in _BY_WORD.items() for word in words.split()}
-_AGES = {"age", "alter", "edad"}
+_AGES = {"age", "alter", "edad", "âge", "idade", "età"}
+_NO_CLOCK = {(word, "time") for word in ("full", "part", "half", "first")}
+"""Words of a kind of work, or of a first visit: none tells a time of day."""
 
 _OPEN = {
     # type: what only somebody who knows the data can write
@@ -67,9 +74,21 @@ def is_person(name: str) -> bool:
 
     >>> is_person("patient_id"), is_person("CustomerID"), is_person("visit_id"), is_person("customer_rating")
     (True, True, False, False)
+    >>> is_person("id_client"), is_person("N° lecteur"), is_person("Kundennummer"), is_person("Hausnummer")
+    (True, True, True, False)
     """
-    first, *rest = _words(name)
-    return first in _SAYS["key of people"] or (first in _SAYS["people"] and all(word in _SAYS["keys"] for word in rest))
+    first, *rest = words = _words(name)
+    if first in _SAYS["key of people"] or _is_numbered(name):
+        return True
+    if rest and words[-1] in _SAYS["people"] and all(word in _SAYS["keys in front"] for word in words[:-1]):
+        return True
+    return first in _SAYS["people"] and all(word in _SAYS["keys"] for word in rest)
+
+
+def _is_numbered(name: str) -> bool:
+    """Tell whether a name is one word of a kind of people and of their number, as in Kundennummer."""
+    found = re.fullmatch(r"([^\W\d_]+)(nummer|nr|id)", name.strip().lower())
+    return found is not None and any(found[1].removesuffix(joint) in _SAYS["people"] for joint in ("", "n", "en", "s"))
 
 
 def is_key_of_people(name: str) -> bool:
@@ -79,7 +98,7 @@ def is_key_of_people(name: str) -> bool:
     (True, True, False)
     """
     first, *rest = _words(name)
-    return is_person(name) and (bool(rest) or first in _SAYS["key of people"])
+    return is_person(name) and (bool(rest) or first in _SAYS["key of people"] or _is_numbered(name))
 
 
 def may_be_person(name: str) -> bool:
@@ -123,6 +142,8 @@ def kind_by_name(name: str) -> dict[str, Any] | None:
         return blank("boolean")
     if _AGES & {words[0], words[-1]}:
         return {**blank("integer"), "low": 0, "high": 120}
+    if tuple(words[-2:]) in _NO_CLOCK:
+        return None
     kind = _KINDS.get(words[-1])
     return None if kind is None else blank(kind)
 

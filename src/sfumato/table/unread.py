@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sfumato.table.names import LEFT_OUT
 from sfumato.words import SHOWN, nearest
 
 STORE_IT = "store it as text, a number, a truth value, a day or a moment"
@@ -32,7 +33,7 @@ def before_it_is_read(name: str, kind: str, source: str) -> str:
 def left_out(name: str, kind: str, source: str) -> str:
     """Return the sentence of a draft about a column whose type is none that a schema can describe."""
     todo = before_it_is_read(name, kind, source)
-    return f"Left out is {name}: its type, {kind}, is none that a schema can describe; {todo}."
+    return f"{LEFT_OUT}{name}: its type, {kind}, is none that a schema can describe; {todo}."
 
 
 def without_zone(name: str, source: str) -> str:

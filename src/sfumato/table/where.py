@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sfumato.domain import Booleans, Domain, Text, Times
+from sfumato.domain import Booleans, Dates, Domain, Text, Times
 from sfumato.domain.calendar import as_date
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import exact
@@ -46,6 +46,11 @@ ALLOWED = "columns, literals, = <> < <= > >=, BETWEEN, IN (…), IS NULL, AND, O
 _NOTHING = {"none", "nan", "na", "nat", "nil", "null"}
 """What other languages call a cell that is not there."""
 _MARKED = re.compile(r"(?:[<>=]|\bAND\b|\bBETWEEN\b)\s*[+-]?(\d[\d.]*(?:,\d[\d.]*)+)", re.IGNORECASE)
+_THOUSANDS = re.compile(r"\d{1,3},\d{3}")
+"""A comma and three digits: of thousands, or of a decimal."""
+_PART_OF_DAY = re.compile(
+    r"\b(extract|year|quarter|month|week|day|dayofweek|weekday|hour|date_part|datepart|date_trunc|strftime)\s*\(", re.I
+)
 _NUMBER = re.compile(r"[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
 _DAY = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 NO_COMPARISON_WITH_NULL = "A comparison with NULL is never true; write for example age IS NULL, or age IS NOT NULL."
@@ -104,16 +109,16 @@ def _read_sql(text: str, schema: Schema) -> Predicate:
         # Names that are words of SQL or have blanks may be written bare where nothing else can be meant.
         again = _quoted(text, schema)
         if again == text:
-            raise ParameterError(_unread(text, str(refused))) from None
-        found = _parsed_again(again, text)
+            raise ParameterError(_unread(text, str(refused), schema)) from None
+        found = _parsed_again(again, text, schema)
     return _SqlReader(schema).condition(found).true
 
 
-def _parsed_again(quoted_text: str, text: str) -> tree.Expression:
+def _parsed_again(quoted_text: str, text: str, schema: Schema) -> tree.Expression:
     try:
         return parse_condition(quoted_text)
     except ParameterError as refused:
-        raise ParameterError(_unread(text, str(refused))) from None
+        raise ParameterError(_unread(text, str(refused), schema)) from None
 
 
 def _quoted(text: str, schema: Schema) -> str:
@@ -129,19 +134,37 @@ def _quoted(text: str, schema: Schema) -> str:
     )
 
 
-def _unread(text: str, said: str) -> str:
+def _unread(text: str, said: str, schema: Schema) -> str:
     """Say what to write instead of a condition that cannot be parsed; `said` is what the parser found."""
     if text.strip()[:6].upper() == "SELECT":
         return "where= is the condition alone; leave SELECT … WHERE out, and write for example age > 40."
     for sign, word in (("&", "AND"), ("|", "OR"), ("!", "NOT, or <> for 'not equal'")):
         if sign in text:
             return f"where= is no condition that can be read; write {word} instead of {sign!r}."
+    if _PART_OF_DAY.search(text):
+        return _instead_of_parts(text, schema)
     if (found := _MARKED.search(re.sub(r"'[^']*'", "", text))) is not None:
+        number = found[1]
+        meant = _plainly(number)
+        if _THOUSANDS.fullmatch(number):
+            meant = f"{number.replace(',', '')}, or {meant} for a decimal,"
         return (
             "where= is no condition that can be read; numbers have a point before decimals and no mark between "
-            f"thousands: write {_plainly(found[1])} instead of {found[1]}."
+            f"thousands: write {meant} instead of {number}."
         )
     return f"where= is no condition that can be read: {said} In where= write {ALLOWED}."
+
+
+def _instead_of_parts(text: str, schema: Schema) -> str:
+    """Say how days of a month or of a year are asked about: no function of a day stands in a condition."""
+    days = [name for name in schema.names if isinstance(schema.domain(name), (Dates, Times)) and name in text]
+    name = days[0] if days else "visited"
+    quoted = name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
+    return (
+        f"where= computes no parts of a day; write a range, as in {quoted} BETWEEN DATE '2025-12-01' AND DATE "
+        f"'2025-12-31', or ask by a column that the schema derives from a date, months({name!r}) "
+        "or weekdays(…)."
+    )
 
 
 def _plainly(number: str) -> str:
@@ -214,6 +237,8 @@ class _SqlReader:
         if isinstance(right, tree.Column):
             return compare(self.schema, self.column(right), _FLIPPED[how], self.literal(left))
         wrong = right if isinstance(left, (tree.Number, tree.Text)) else left
+        if _PART_OF_DAY.match(_shown(wrong).strip("'")):
+            raise ParameterError(_instead_of_parts(_shown(wrong), self.schema))
         raise ParameterError(f"where= compares a column with a literal; {_shown(wrong)} is no column: write {ALLOWED}.")
 
     def require_text_in_quotes(self, left: tree.Column, how: str, right: tree.Column) -> None:

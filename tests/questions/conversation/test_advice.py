@@ -94,3 +94,34 @@ def test_a_floor_is_named_where_it_is_proved_and_nowhere_else() -> None:
         plan_conversation(Pure("1/10"), sensitivity=2, **facts),
     ]
     assert all(plan.floor == 0 and "no pure mechanism" not in plan.advice for plan in others)
+
+
+HOPELESS: list[tuple[dict[str, Any], str]] = [
+    ({"method": "approximate", "spend": Pure(1)}, "needs Approximate"),
+    ({"method": "exact"}, "method is 'auto'"),
+    ({"surprise": -1.0}, "nats, zero or more"),
+    ({"surprise": 1e7}, "surprise is 1e[+]07 nats"),
+    ({"failure": 2}, "failure"),
+    ({"spend": Approximate("1/1000000", 1e-12)}, "No rho could be certified"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), HOPELESS)
+def test_what_has_no_plan_for_any_number_of_people_is_refused_before_they_are_counted(
+    table: Table, options, said
+) -> None:
+    """The plan waited for the count, so that the whole spend was reserved and the first step died."""
+    setting = Basis(table.schema, table.people, ADD_REMOVE)
+    with ledger(relation=ADD_REMOVE) as book:
+        with pytest.raises(errors.SfumatoError, match=said):
+            open_conversation(
+                table, book, setting, name="talk", **{"queries": 1000, "spend": Approximate(1, 1e-9), **options}
+            )
+        assert not book.history()
+
+
+@pytest.mark.parametrize("spend", [Pure("1/1000000"), Approximate("1/100000", 1e-9)])
+def test_so_many_people_that_the_best_plan_could_not_be_drawn_have_another_plan(spend) -> None:
+    for people in (1, 10**6, 10**12, 10**15):
+        plan = plan_conversation(spend, people, 16, 1000, practical=True)
+        assert plan.people == people and plan.checking.loss().within(spend)

@@ -16,7 +16,15 @@ from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Pure
 from sfumato.answer import Answer
 from sfumato.ask.question import fits
 from sfumato.curator.talking import EVEN, parted, possible
-from sfumato.errors import AccuracyWarning, BudgetExceeded, DomainTooLarge, LedgerError, ParameterError, SchemaError
+from sfumato.errors import (
+    AccuracyWarning,
+    BudgetExceeded,
+    DomainTooLarge,
+    LedgerError,
+    ParameterError,
+    SchemaError,
+    SfumatoError,
+)
 from sfumato.model import Component, Factored
 from sfumato.questions.conversation import Box
 from sfumato.questions.conversation.beside import model_error
@@ -165,3 +173,27 @@ def inside(model: Any, queries: list[Box]) -> Any:
             for box in queries
         ]
     )
+
+
+USELESS: list[tuple[dict[str, Any], str]] = [
+    ({"method": "approximate"}, "needs Approximate"),
+    ({"metod": "pure"}, "did you mean method="),
+    ({"failure": 2}, "failure"),
+    ({"surprise": "much"}, "nats, zero or more"),
+    ({"surprise": 1e7}, "surprise is 1e[+]07 nats"),
+    ({"queries": 0}, "queries"),
+    ({"name": "half a \ud800"}, "halves of characters"),
+    ({"name": ""}, "A request id is a text"),
+    ({"noise": 3}, "noise= is a Noise"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), USELESS)
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE])
+def test_what_no_conversation_is_opened_with_is_refused_before_its_model_is_bought(options, said, relation) -> None:
+    """Seven eighths of the spend were gone."""
+    table = pyarrow.table(dict(zip(NAMES, people(200).T, strict=True)))
+    with sf.curate(table, SCHEMA, Pure(9), relation=relation) as curator:
+        with pytest.raises(SfumatoError, match=said):
+            curator.converse(["a"], spend=Pure(4), prior="model", **options)
+        assert not curator.ledger.history()

@@ -161,7 +161,20 @@ def test_a_condition_that_few_rows_may_fulfil_says_from_how_many_on_a_value_mean
         few = curator.median("pay", "ward = 'b'", spend=Pure(2))
         (error,) = few.interval(0.95)["rank error"]
         assert f"Where fewer than {2 * error:,} rows fulfil the condition, the values tell nothing" in str(few)
-        assert "tell nothing" not in str(curator.median("pay", spend=Pure(2)))
+        assert "tell nothing" not in str(curator.median("pay", spend=Pure(2))), "every cell counts"
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_cells_that_may_be_unreadable_are_spoken_of_where_a_value_is_shown(filled: bool) -> None:
+    """Not one cell can be read here, and a number stood there without a word."""
+    pay = sf.integers(0, 10_000, missing=4) if filled else sf.integers(0, 10_000)
+    with sf.curate(pyarrow.table({"pay": ["1,5"] * 5000}), Schema({"pay": pay}), Pure(4)) as curator:
+        answer = curator.median("pay", spend=Pure(2))
+        (error,) = answer.interval(0.95)["rank error"]
+        said = f"Where fewer than {2 * error:,} of these cells can be read, the values tell nothing."
+        assert (said in str(answer)) is not filled
+        shown = str(curator.sql("SELECT MEDIAN(pay) FROM data", spend=Pure(2)))
+        assert ("of these cells can be read, the values tell nothing." in shown) is not filled
 
 
 @settings(deadline=None, max_examples=150)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import ParameterError, SchemaError
+from sfumato.errors import ParameterError, SchemaError, warn
 from sfumato.fair.audits.decisions import read_decisions
 from sfumato.fair.audits.group_counts import UNKNOWN, known, noted
 from sfumato.fair.audits.nearby import Matched, match, positions, smooth
@@ -190,11 +189,10 @@ def make_case(
     _both_decided(groups, names)
     bound = None if metric is None else _bound_metric(metric, people, count)
     if bound is not None and name is not None and name in bound.columns:
-        warnings.warn(
+        warn(
             f"The metric itself reads the protected column {name!r}: people who differ in it count as less similar, so "
             "treating them differently passes as fair. Leave the column out of the weights unless the law says so.",
             FairnessWarning,
-            stacklevel=3,
         )
     read = () if bound is None else bound.columns
     apart = _apart(people, name, label, features, read)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import ParameterError, SchemaError
+from sfumato.errors import ParameterError, SchemaError, warn
 from sfumato.fair.audits.decisions import LISTED, TRUTHS
 from sfumato.fair.audits.group_counts import noted
 from sfumato.fair.audits.group_report import GroupReport, group_report
@@ -179,11 +178,10 @@ def _with_decimal_commas(table: Any, name: str) -> Any:
             table = table.set_column(place, column, pyarrow.array(numbers, pyarrow.float64()))
             read.append(column)
     if read:
-        warnings.warn(
+        warn(
             f"{name!r} is read with decimal commas in {', '.join(read)}: 3,5 is three and a half. If its commas divide "
             "thousands, write the numbers without them.",
             FairnessWarning,
-            stacklevel=2,
         )
     return table
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, warn
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.grid import Floats, Integers
 from sfumato.fair.mapping.coin import decide
@@ -217,19 +216,17 @@ def _exactly(problem: Problem, method: str, answer: RowAnswer) -> _Solved:
 
 def _warn(mapping: FairMapping) -> None:
     if not mapping.finished:
-        warnings.warn(
+        warn(
             f"The solver stopped before it was done: this mapping is certified fair, and its expected loss is at most "
             f"{mapping.gap:.3g} above the optimum. Allow more time for a smaller gap.",
             FairnessWarning,
-            stacklevel=3,
         )
     if (
         mapping.problem.parity
         and mapping.constant - mapping.objective < COLLAPSED < mapping.constant - mapping.unconstrained
     ):
-        warnings.warn(
+        warn(
             "Parity and the metric together leave nothing but one distribution for everybody (FL4); "
             "see affirmative_mapping, which keeps the metric inside each group.",
             FairnessWarning,
-            stacklevel=3,
         )

@@ -8,7 +8,6 @@ them. For collections in earnest take `local.plan(method="expander")`, or better
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.errors import ParameterError, warn
 from sfumato.local.hadamard import HadamardResponse, best_block_bits
 from sfumato.local.seed import words
 from sfumato.mechanism import Mechanism
@@ -51,12 +50,10 @@ class PaperSizes:
 
     def __post_init__(self) -> None:
         if self.users < self.least_users:
-            warnings.warn(
+            warn(
                 f"With these constants an item is heavy from {self.heavy:,.0f} devices on, and there are "
                 f"{self.users:,}: the theorem says nothing below {self.least_users:,} devices. Collections in "
-                "earnest are local.plan(users=..., spend=..., items=...), which says what it finds.",
-                AccuracyWarning,
-                stacklevel=3,
+                "earnest are local.plan(users=..., spend=..., items=...), which says what it finds."
             )
 
     @property

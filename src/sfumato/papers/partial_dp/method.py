@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
 from sfumato.ask.prepared import Prepared
-from sfumato.errors import AccuracyWarning, DomainTooLarge, NotProvable, ParameterError, UnsupportedSpend
+from sfumato.errors import DomainTooLarge, NotProvable, ParameterError, UnsupportedSpend, warn
 from sfumato.exact import Number, at_least_zero, between_zero_and_one, positive_integer
 from sfumato.exact.search import smallest
 from sfumato.papers.enough_people import fewest, people_from, say_of_rounds
@@ -161,7 +160,7 @@ def _say_what_is_proved(mechanism: AttributeWeights, asked: _Asked, spend: Bound
         )
     else:
         return
-    warnings.warn(said + " The promise holds all the same.", AccuracyWarning, stacklevel=3)
+    warn(said + " The promise holds all the same.")
 
 
 @dataclass(frozen=True)

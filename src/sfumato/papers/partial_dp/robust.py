@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.domain import Categories
-from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.errors import AccuracyWarning, ParameterError, warn
 from sfumato.exact import Number, exact
 from sfumato.exact.rational import show
 from sfumato.learn.cells import rounded_up
@@ -117,11 +117,9 @@ class RobustHalfspace(PrivateLearner):
         inner = math.ceil(kept * features)
         outer = math.floor(margin * features)
         if outer <= inner:
-            warnings.warn(
+            warn(
                 f"Between {show(kept)} and {show(margin)} of {features} features lies less than one feature, so one "
-                "flip may cost as much as a person; the rule is private, but take a larger margin.",
-                AccuracyWarning,
-                stacklevel=2,
+                "flip may cost as much as a person; the rule is private, but take a larger margin."
             )
         return inner, max(outer, inner + 1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -10,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
-from sfumato.errors import AccuracyWarning, CertificationError, ParameterError
+from sfumato.errors import CertificationError, ParameterError, warn
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
@@ -167,10 +166,8 @@ def _say_if_hopeless(mechanism: Obvious, people: int, sensitivity: int) -> None:
         return
     reached = mechanism.chances[-1] if mechanism.chances else Fraction(1, mechanism.candidates)
     needed = f"a lead of {mechanism.gap(USUALLY)} does" if reached >= USUALLY else "no lead does"
-    warnings.warn(
+    warn(
         f"A winner that all of {people} people agree on is named with chance {float(chance):.2g} only, and {needed} it "
         "in 19 of 20 runs; otherwise the answer is a random candidate. Spend more, or use select.exponential. The "
-        "promise holds all the same.",
-        AccuracyWarning,
-        stacklevel=3,
+        "promise holds all the same."
     )

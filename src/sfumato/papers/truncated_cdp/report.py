@@ -7,12 +7,11 @@ gives is refused with a sentence.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.errors import AccuracyWarning, NotProvable, ParameterError
+from sfumato.errors import NotProvable, ParameterError, warn
 from sfumato.exact.infinity import INFINITY, Extended, Infinity
 from sfumato.exact.rational import Number, above_zero, at_least_zero, between_zero_and_one, exact, float_log, show
 from sfumato.privacy.bounds import Concentrated, Truncated
@@ -204,11 +203,9 @@ def account(parts: Mapping[str, Cost], delta: Number) -> Account:
         total = total + cost
     culprit = truncating(parts, delta)
     if culprit is not None:
-        warnings.warn(
+        warn(
             f"{culprit!r} is bounded up to order {show(parts[culprit].curve.end)} only, which makes the epsilon of "
-            f"everything together poor at this delta; give it a larger omega.",
-            AccuracyWarning,
-            stacklevel=2,
+            f"everything together poor at this delta; give it a larger omega."
         )
     return Account(total, total.epsilon_at(delta), culprit)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import AccuracyWarning, CertificationError, LedgerError
+from sfumato.errors import CertificationError, LedgerError, ParameterError, warn
 from sfumato.exact import Number, positive_integer
 from sfumato.ledger import Ledger
 from sfumato.ledger.largest import scaled
+from sfumato.ledger.request import check_id
 from sfumato.ledger.stepping import Stepwise
 from sfumato.mechanism import Event
 from sfumato.noise import Noise, new_key
@@ -107,6 +107,10 @@ class Proposal:
         )
         # A floor is one for rows that people can have: an age and its decade determine each other.
         return replace(plan, cells=possible_rows(self.space, self.space.names))
+
+    def require_plan(self) -> None:
+        """Refuse what has no plan; what has none for one row has none for any number of them, which is paid for."""
+        self.plan(max(self.gauge.total or 1, 1))
 
     def beside(self, plan: ConversationPlan) -> str:
         """Say that a model of the same columns is expected to err less than the plan promises; nothing where it is not.
@@ -227,18 +231,21 @@ def open_conversation(
     ...     talk.ask("rain = true").error < 0.1
     True
     """
-    space, count = Space.of(basis.schema, domain), positive_integer(queries, "queries")
-    gauge = basis.gauge(Rows(space.names))
-    bound = gauge.priced(require_bound(spend))
-    start = start_of(space, prior)
-    asked = Proposal(gauge, space, bound, count, failure, method, practical, surprise, start)
+    asked = _proposal(
+        basis, domain, spend, prior,
+        queries=queries, failure=failure, method=method, practical=practical, surprise=surprise,
+    )  # fmt: skip
+    space, gauge, start = asked.space, asked.gauge, asked.start
     if peak is not None:
         drawn = reduce_support(asked.space, peak=peak, queries=queries, accuracy=accuracy, noise=noise)
         asked = replace(asked, support=drawn.to_json())
         if prior is not None:
             start.weights()  # refused here, before anything is spent
-    wanted = new_key()[:16].hex() if name is None else name
+    wanted = _name(name)
+    _require_noise(noise)
     losses, known = asked.losses(), _known(ledger, wanted)
+    if not known:
+        asked.require_plan()
     if not losses[0].within(asked.spend):
         raise CertificationError(f"This conversation does not provably fit {spend!r}; please report it.")
     if gauge.total is not None:
@@ -272,6 +279,54 @@ def open_conversation(
         standing=standing,
         loss=losses[0],
     )
+
+
+def check_conversation(
+    basis: Basis,
+    *,
+    domain: Iterable[str] | None,
+    queries: int,
+    spend: Bound,
+    failure: Number = 0.05,
+    name: str | None = None,
+    practical: bool = True,
+    method: Method = "auto",
+    surprise: float | None = None,
+    noise: Noise | None = None,
+    **_: Any,
+) -> None:
+    """Refuse what no conversation could be opened with, before anything else is paid for it; public facts only."""
+    _name(name)
+    _require_noise(noise)
+    asked = _proposal(
+        basis, domain, spend, None,
+        queries=queries, failure=failure, method=method, practical=practical, surprise=surprise,
+    )  # fmt: skip
+    require_askable(asked.space)
+    asked.losses()
+    asked.require_plan()
+
+
+def _proposal(
+    basis: Basis, domain: Iterable[str] | None, spend: Bound, prior: Prior | None, *, queries: int, **options: Any
+) -> Proposal:
+    space, count = Space.of(basis.schema, domain), positive_integer(queries, "queries")
+    gauge = basis.gauge(Rows(space.names))
+    bound = gauge.priced(require_bound(spend))
+    return Proposal(gauge, space, bound, count, start=start_of(space, prior), **options)
+
+
+def _name(name: str | None) -> str:
+    """Return the name of a conversation, a fresh one if it has none; it is its request in the ledger."""
+    if name is None:
+        return new_key()[:16].hex()
+    check_id(name)
+    return name
+
+
+def _require_noise(noise: object) -> None:
+    if noise is not None and not isinstance(noise, Noise):
+        raise ParameterError(f"noise= is a Noise, for tests, and {noise!r} is none; leave it out.")
 
 
 def _opened(ledger: Ledger, name: str, asked: Proposal, event: Event, analyst: str | None) -> Stepwise:
@@ -312,16 +367,14 @@ def _warn_of_plan(plan: ConversationPlan, compared: Proposal | None) -> None:
     """Say that something else would serve better; where the number of people is private, it has been paid for."""
     for said in (plan.advice if plan.verdict != "converse" else "", compared.beside(plan) if compared else ""):
         if said:
-            warnings.warn(said, AccuracyWarning, stacklevel=3)
+            warn(said)
 
 
 def _warn_of_leaks(leak: Fraction, number: int, counted: Counted) -> None:
     """Say that delta is so large that a mechanism could show somebody's row; the number is public, or paid for."""
     if leak * number >= 1:
         shown = f"the row of one of the {number} people" if counted == "people" else f"one of the {number} rows"
-        warnings.warn(
+        warn(
             f"A delta of {float(leak):.2g} is not below 1/{number}: it would allow to show {shown}. Write a delta far "
-            f"below, for example {0.01 / number:.1g}.",
-            AccuracyWarning,
-            stacklevel=3,
+            f"below, for example {0.01 / number:.1g}."
         )

@@ -10,6 +10,7 @@ from typing import Literal
 
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.noise.laws.base import LARGEST_SCALE
 from sfumato.privacy import (
     EVERYTHING,
     REPLACE_ONE,
@@ -22,7 +23,7 @@ from sfumato.privacy import (
     Truncated,
 )
 from sfumato.privacy.calibrate import concentrated_within
-from sfumato.questions.conversation.calibration import near_borderline, near_scale, pay_as_you_go
+from sfumato.questions.conversation.calibration import LARGEST_NOISE, near_borderline, near_scale, pay_as_you_go
 from sfumato.questions.conversation.guesses import ApproximateChecking, Checking, PureChecking
 from sfumato.questions.conversation.plan import ConversationPlan, Verdict
 from sfumato.select.fit import drawable, positive_spend, pure_epsilon
@@ -100,7 +101,7 @@ def plan_conversation(
     largest = math.log(count) if worst is None else float(worst)
     # A prior is given because it is expected to be nearer than the even start, however rare its rarest cell.
     expected = PRACTICAL * min(largest, math.log(count)) if practical else largest
-    entropy = expected if surprise is None else float(surprise)
+    entropy = expected if surprise is None else _nats(surprise)
     if not entropy >= 0 or math.isinf(entropy):
         raise ParameterError("surprise is a number of nats, zero or more; leave it out for the worst case.")
     wish = _Wish(
@@ -117,6 +118,14 @@ def plan_conversation(
     return min(_candidates(wish, method, relation, reads), key=lambda plan: plan.error)
 
 
+def _nats(surprise: object) -> float:
+    """Return a surprise as a number; what is none becomes one that is refused."""
+    try:
+        return float(surprise)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return math.nan
+
+
 def _candidates(wish: _Wish, method: Method, relation: Relation, reads: Attributes) -> Iterator[ConversationPlan]:
     if method != "pure" and isinstance(wish.spend, Approximate):
         yield _approximate(wish, relation, reads)
@@ -128,6 +137,11 @@ def _candidates(wish: _Wish, method: Method, relation: Relation, reads: Attribut
 
 def _gains(wish: _Wish) -> Iterator[tuple[float, int]]:
     """List gains, as parts of the people, and how many corrections each may take."""
+    if wish.surprise > 2 * COUNTS[-1]:
+        raise ParameterError(
+            f"surprise is {wish.surprise:g} nats, and a conversation follows {2 * COUNTS[-1]} at most; leave it out "
+            "for the worst case."
+        )
     for updates in COUNTS:
         if (gain := math.sqrt(wish.surprise / (2 * updates))) <= 1:
             yield gain, updates
@@ -137,10 +151,11 @@ def _approximate(wish: _Wish, relation: Relation, reads: Attributes) -> Conversa
     spend = wish.spend
     assert isinstance(spend, Approximate)
 
-    def error(pair: tuple[float, int]) -> float:
+    def error(pair: tuple[float, int]) -> tuple[bool, float]:
         borderline = near_borderline(pair[1], float(spend.delta) / 2)
         scale = near_scale(spend.epsilon, spend.delta, borderline, wish.sensitivity)
-        return pair[0] * wish.people + scale * (wish.lift(pair[1]) + wish.rate())
+        # What cannot be drawn comes last, however many people there are: their number may be paid for already.
+        return 2 * scale > LARGEST_NOISE, pair[0] * wish.people + scale * (wish.lift(pair[1]) + wish.rate())
 
     gain, updates = min(_gains(wish), key=error)
     paid = pay_as_you_go(spend, updates, wish.sensitivity)
@@ -165,33 +180,39 @@ def _approximate(wish: _Wish, relation: Relation, reads: Attributes) -> Conversa
 def _pure(wish: _Wish, relation: Relation, reads: Attributes) -> ConversationPlan:
     epsilon = pure_epsilon(wish.spend)
     width = float(wish.sensitivity / epsilon)
-    best: tuple[float, float, int, Fraction] | None = None
+    best: tuple[tuple[bool, float], float, int, Fraction] | None = None
     for gain, updates in _gains(wish):
         for share in ANSWER_SHARES:
             compared, lift, answered = _pure_margins(wish, updates, float(share), width)
-            if answered < gain * wish.people or best is None:
-                total = max(gain * wish.people + compared + lift, answered)
-                if best is None or total < best[0]:
-                    best = total, gain, updates, share
+            # What cannot be drawn comes last, however many people there are: their number may be paid for already.
+            hidden = max(_pure_scales(wish, epsilon, updates, share)) > LARGEST_SCALE
+            total = hidden, max(gain * wish.people + compared + lift, answered)
+            if best is None or ((answered < gain * wish.people or best[0][0]) and total < best[0]):
+                best = total, gain, updates, share
     assert best is not None
     _, gain, updates, share = best
-    first = _first_share(updates)
-    compare, reach = epsilon * (1 - share), updates * wish.sensitivity
     compared, lift, answered = (math.ceil(part) for part in _pure_margins(wish, updates, float(share), width))
     worth = math.ceil(gain * wish.people)
     threshold = worth + lift + wish.slack + 1
+    scales = [drawable(scale) for scale in _pure_scales(wish, epsilon, updates, share)]
     checking = PureChecking(
         updates=updates,
         threshold=threshold,
         sensitivity=wish.sensitivity,
-        threshold_scale=drawable(wish.sensitivity / (compare * first)),
-        query_scale=drawable(2 * reach / (compare * (1 - first))),
-        answer_scale=drawable(reach / (epsilon * share)),
+        threshold_scale=scales[0],
+        query_scale=scales[1],
+        answer_scale=scales[2],
         relation=relation,
         reads=reads,
     )
     learning = math.ceil(2 * checking.answer_scale) if wish.practical else answered
     return _plan(wish, checking, (worth, answered, learning), max(threshold + compared + 1, answered))
+
+
+def _pure_scales(wish: _Wish, epsilon: Fraction, updates: int, share: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+    """Return the noise of the threshold, of comparisons and of corrections."""
+    first, compare, reach = _first_share(updates), epsilon * (1 - share), updates * wish.sensitivity
+    return wish.sensitivity / (compare * first), 2 * reach / (compare * (1 - first)), reach / (epsilon * share)
 
 
 def _first_share(updates: int) -> Fraction:

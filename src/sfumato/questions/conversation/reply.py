@@ -82,13 +82,13 @@ def draw_progress(name: str, plan: ConversationPlan, history: Sequence[Sequence[
         ),
     )
     level = plan.checking.threshold / plan.people
-    misses = [float(missed) for _, missed in history] or [0.0]
+    misses = [float(missed) for _, missed in history]
     second = Panel(
         "queries asked",
         f"model missed by (part of the {plan.counted})",
         (
             Line("threshold", (0.0, end), (level, level), "claim"),
-            Line("missed by", tuple(places or [0.0]), tuple(misses), "measure"),
+            Line("missed by", tuple(places), tuple(misses), "measure"),
         ),
     )
     share = f"{progress.from_model:.1%} of {progress.asked} answers"

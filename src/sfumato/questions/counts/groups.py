@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,7 +12,7 @@ from sfumato.ask.expected import Expected, expected_of_totals
 from sfumato.ask.phrases import EXAMPLES, Phrase, after_of, names, one_column, parts
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where, as_columns
-from sfumato.errors import AccuracyWarning, ParameterError, UnsupportedSpend
+from sfumato.errors import ParameterError, UnsupportedSpend, warn
 from sfumato.privacy import Approximate, Bound, Pure
 from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW, Predicate
@@ -185,12 +184,10 @@ def _warn_of_cells(columns: Sequence[str], basis: Basis) -> None:
     widest = max(columns, key=lambda name: basis.schema.domain(name).size or 0)
     of = basis.schema.base(widest)
     people = "" if basis.people is None else f" for {basis.people:,} people"
-    warnings.warn(
+    warn(
         f"This histogram has {size:,} cells{people}, so most of them will hold noise alone; add bins to the schema, "
         f"schema.with_columns({of}_bins=bins({of!r}, step=…)), which its ledger takes, too, and ask for these, or ask "
-        f"for Distribution({of!r}).",
-        AccuracyWarning,
-        stacklevel=2,
+        f"for Distribution({of!r})."
     )
 
 

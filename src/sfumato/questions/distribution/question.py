@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +13,7 @@ from sfumato.ask.expected import Expected
 from sfumato.ask.phrases import Phrase
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
-from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.errors import ParameterError, warn
 from sfumato.privacy import Bound
 from sfumato.questions.distribution.choice import METHODS, choose_option
 from sfumato.questions.distribution.facts import DistributionFacts
@@ -63,11 +62,9 @@ class Distribution(Question):
         facts = DistributionFacts.of(basis, self.column, where)
         option, why = choose_option(facts, facts.gauge.priced(spend), self.method)
         if option.predicted >= facts.rows:
-            warnings.warn(
+            warn(
                 f"With {facts.known}, nothing is promised about the curve: the noise may be worth "
-                f"{option.predicted:.0f} of them. Spend more, or ask for a few quantiles; it is private all the same.",
-                AccuracyWarning,
-                stacklevel=2,
+                f"{option.predicted:.0f} of them. Spend more, or ask for a few quantiles; it is private all the same."
             )
 
         def finish(raw: Any) -> Released:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +13,7 @@ from sfumato.ask.expected import USUAL, Expected
 from sfumato.ask.phrases import Phrase
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, as_columns
-from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.errors import ParameterError, warn
 from sfumato.exact import positive_integer
 from sfumato.privacy import Approximate, Bound
 from sfumato.questions.popular.value import SuccinctHistogram
@@ -74,11 +73,9 @@ class Popular(Question):
             found_from = prepared.mechanism.hitters.smallest_found(CONFIDENCE)
             people = basis.people or 0  # a tree is planned only where it is public
             if found_from > min(people, self.smallest or people):
-                warnings.warn(
+                warn(
                     f"Records are found from a count of {found_from} on, which is more than is asked for or than there "
-                    "are people; spend more, ask for fewer columns, or allow a delta by Approximate(epsilon, delta).",
-                    AccuracyWarning,
-                    stacklevel=2,
+                    "are people; spend more, ask for fewer columns, or allow a delta by Approximate(epsilon, delta)."
                 )
         return prepared
 

@@ -46,6 +46,8 @@ from sfumato.totals.rank_error import MeasuredCuts, divided, is_measured, measur
 LARGEST_DENOMINATOR = 10**6
 USUAL = Fraction(95, 100)
 MOST_ROWS = "public rows"
+GAPS = "cells may be missing"
+"""The fact that the schema lets cells of the column be missing: how many can be read is then known to nobody."""
 
 _PER_CENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
 
@@ -112,6 +114,8 @@ class Quantiles(Question):
         facts = _facts(chosen.mechanism)
         if gauge.people is not None:
             facts[MOST_ROWS] = Fraction(gauge.people * gauge.rows)
+        if order.domain.may_be_missing:
+            facts[GAPS] = Fraction(1)
         if isinstance(mechanism, MeasuredCuts):
             facts |= public_ends(order.domain, gauge)
 
@@ -223,7 +227,8 @@ class Quantiles(Question):
                 "the values tell nothing; spend more, ask for fewer quantiles, or narrow the column's range.",
             )
         if self.where in (None, EVERY_ROW):
-            return ()
+            few = f"Where fewer than {2 * error:,} of these cells can be read, the values tell nothing."
+            return (few,) if GAPS in released.facts else ()
         return (
             f"Where fewer than {2 * error:,} rows fulfil the condition, the values tell nothing: a rank error of "
             f"{error:,} rows reaches from the middle to both ends. Ask how many fulfil it, by a count; then spend "

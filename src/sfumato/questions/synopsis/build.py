@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from sfumato.answer import Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import QUESTIONS
-from sfumato.errors import AccuracyWarning, ParameterError, UnsupportedSpend
+from sfumato.errors import ParameterError, UnsupportedSpend, warn
 from sfumato.exact import above_zero
 from sfumato.model.base import MOST_CELLS
 from sfumato.privacy import REPLACE_ONE, Bound
@@ -187,11 +186,9 @@ class Modelled:
 def _prepared(asked: Asked, design: Design, method: str) -> Prepared:
     bits, people = asked.bits, asked.facts.people
     if people is not None and design.noise > POOR:
-        warnings.warn(
+        warn(
             f"Noise will move a share by about {design.noise:.2g}, which leaves nothing to see; spend more, name fewer "
-            "columns, or ask for a smaller degree= or order=.",
-            AccuracyWarning,
-            stacklevel=2,
+            "columns, or ask for a smaller degree= or order=."
         )
     mechanism = subset_sums_mechanism(asked.gauge, asked.spend, bits, design, method)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sfumato.errors import AccuracyWarning, ParameterError, UnsupportedSpend
+from sfumato.errors import ParameterError, UnsupportedSpend, warn
 from sfumato.exact import Number, above_zero, between_zero_and_one, exact, positive_integer
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
@@ -251,9 +250,7 @@ def _reason(chosen: str, method: str, found: Found, facts: _SolverFacts) -> str:
 
 def _warn(solver: Solver, room: float) -> None:
     if solver.shortfall > room:
-        warnings.warn(
+        warn(
             f"The answer may lie {solver.shortfall:.0f} below the promise, and {room:.0f} is what there is; "
-            "it is private, but it need not be good. Spend more, or ask more people.",
-            AccuracyWarning,
-            stacklevel=3,
+            "it is private, but it need not be good. Spend more, or ask more people."
         )

@@ -8,12 +8,11 @@ looking at the reports, on the very data that made them, is honest at a smaller 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.errors import AccuracyWarning, NotProvable, ParameterError, UnsupportedSpend
+from sfumato.errors import NotProvable, ParameterError, UnsupportedSpend, warn
 from sfumato.exact import Number, between_zero_and_one, enclose_up, rational_ball
 from sfumato.exact.rational import show
 from sfumato.papers.heavy_hitters.structure.groups import Method, group_privacy
@@ -66,11 +65,9 @@ class Information:
         )
         assert negative is not None
         if -negative < USELESS:
-            warnings.warn(
+            warn(
                 "These reports tell so much that a test chosen after them is useless; keep some people apart for "
-                "the test, or spend less: users·epsilon² should be about 1.",
-                AccuracyWarning,
-                stacklevel=2,
+                "the test, or spend less: users·epsilon² should be about 1."
             )
         return -negative
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.errors import ParameterError, warn
 from sfumato.exact import Number, between_zero_and_one, exact, positive_integer
 from sfumato.mechanism import Event, Interaction
 from sfumato.noise import Noise, Priced
@@ -122,11 +121,9 @@ def noise_needed(noise: Number, tolerance: Fraction) -> int:
 def warn_of_few(slots: int, people: int, needed: int, tolerance: Fraction) -> None:
     """Say that the theorem needs more people than there are, whose number is public or was paid for."""
     if people < needed:
-        warnings.warn(
+        warn(
             f"For {slots} queries told apart within {float(tolerance):g} the theorem needs {needed} people, and there "
-            f"are {people}: many verdicts will be None. Write fewer slots or a larger tolerance.",
-            AccuracyWarning,
-            stacklevel=3,
+            f"are {people}: many verdicts will be None. Write fewer slots or a larger tolerance."
         )
 
 

@@ -27,6 +27,7 @@ from sfumato.questions.synopsis.designs import (
     largest_degree,
     marginal_design,
     query_probability,
+    with_negations,
 )
 from sfumato.questions.synopsis.fourier import FourierSynopsis
 from sfumato.questions.synopsis.marginals import MarginalSynopsis
@@ -121,13 +122,14 @@ def auto(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any
     """Prepare sets of few columns, or a model where it promises less error, or Fourier coefficients.
 
     Sets and models answer queries of every width and with negations well, Fourier coefficients only those for which
-    they were made, so that these are taken where they promise less than half of the error.
+    they were made, so that these are taken where they promise less than half of the error, of negations too.
     """
     asked = Asked.read(basis, spend, columns, options)
     sets, coefficients = asked.best("order", "auto"), asked.best("degree", "auto")
+    promised = with_negations(asked.facts, asked.spend, coefficients, asked.width).error
     model = Modelled.of(asked, basis, spend)
     modelled = math.inf if model is None else model.error(asked.width)
-    if 2 * coefficients.error < min(sets.error, modelled):
+    if 2 * promised < min(sets.error, modelled):
         return _prepared(asked, coefficients, "RL-FOUR")
     if model is not None and modelled < sets.error:
         return model.prepared()

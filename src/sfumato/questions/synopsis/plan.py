@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
 from typing import Any
@@ -23,6 +22,7 @@ from sfumato.questions.synopsis.designs import (
     largest_degree,
     marginal_design,
     query_probability,
+    with_negations,
 )
 from sfumato.questions.synopsis.deviation import predicted
 from sfumato.questions.synopsis.modelled import share_bias, share_noise
@@ -103,6 +103,8 @@ def plan_synopsis(
 ) -> SynopsisPlan:
     """Compare ways to answer conjunctions of `width` binary columns, by their predicted error; nothing is read.
 
+    Of Fourier coefficients it is that of conjunctions without negations, or with as many as not, whichever is more.
+
     `people` is the number of rows, or about what it is where that is private; `accuracy` is the error that would do.
 
     >>> from sfumato import Concentrated
@@ -117,17 +119,16 @@ def plan_synopsis(
     facts = SynopsisFacts(size, (0, size), relation is REPLACE_ONE, 1, float(rows))
     ways = [_listed(facts, bound, width, wanted)]
     for degree in range(1, min(DEEPEST, largest_degree(size, QUICK_SETS)) + 1):
-        ways.append(_way(f"fourier, degree={degree}", fourier_design, facts, (bound, degree, float(width)), wanted))
-        ways.append(_way(f"marginals, order={degree}", marginal_design, facts, (bound, degree, width), wanted))
+        coefficients = fourier_design(facts, bound, degree, float(width))
+        coefficients = with_negations(facts, bound, coefficients, width)
+        ways.append(_way(f"fourier, degree={degree}", facts, coefficients, wanted))
+        ways.append(_way(f"marginals, order={degree}", facts, marginal_design(facts, bound, degree, width), wanted))
     ways += _modelled(facts, bound, width, wanted, relation)
     ways.sort(key=lambda way: way.error)
     return SynopsisPlan(tuple(ways), floors(size, rows, width, wanted), _warnings(size, width, ways[0], wanted))
 
 
-def _way(
-    name: str, make: Callable[..., Design], facts: SynopsisFacts, rest: tuple[Bound, int, float], wanted: float
-) -> Way:
-    design = make(facts, *rest)
+def _way(name: str, facts: SynopsisFacts, design: Design, wanted: float) -> Way:
     return Way(
         name,
         design.noise,

@@ -506,3 +506,58 @@ def test_what_is_no_score_is_refused_before_anything_is_charged(score, error, wo
         with pytest.raises(error, match=words):
             curator.audit("lent", "sex", favourable=True, score=score, spend=Pure(1))
         assert curator.preview(GroupAudit("lent", "sex", favourable=True), Pure(1)).fits
+
+
+def test_scores_without_a_decision_are_sums_of_fewer_cells():
+    rows, schema = scored()
+    plain = group_report(
+        None, rows["sex"].to_numpy(False), label=rows["paid"].to_numpy(False),
+        scores=(rows["points"].to_numpy() + 0.5) / 10,
+    )  # fmt: skip
+    with curate(rows, schema, Pure(9)) as curator:
+        answer = curator.audit(None, "sex", "paid", deserving=True, score="points", spend=Pure(4))
+        phrase = read_phrase("audit by sex with label=paid, deserving=yes, score=points")
+        assert curator.ask(GroupAudit.of_phrase(phrase, schema), Pure(4)).reused
+        foreseen = curator.preview(GroupAudit(None, "sex", score="points"), Pure(1)).error
+    assert answer.loss.person.epsilon == answer.loss.at("paid").epsilon == 4 and answer.loss.at("lent").is_zero
+    report = answer.value
+    for mine, truth in zip(report.tallied.groups, plain.tallied.groups, strict=True):
+        assert mine.chosen is mine.hits is None and abs(mine.people - truth.people) < 30
+        assert sum(mine.high.cells) == 20 and 0.4 < mine.high.value < 0.6
+        for noisy, exact in zip(mine.bins, truth.bins, strict=True):
+            assert abs(noisy.value - exact.value) < 0.1 and noisy.cells == (1, 1)
+    assert report.calibration_verdict.verdict == plain.calibration_verdict.verdict == "differs"
+    said = f"{answer} {report} {report.model_card()}"
+    assert "favourable" not in said and "election rate" not in said and "nan" not in said
+    assert "scoring rate of a group of 100 people" in foreseen
+    assert [one.title for one in report.ll144()] == ["scoring rate by sex"]
+
+
+def test_a_missing_score_or_label_is_left_out_of_an_audit_of_scores_alone():
+    columns = {"sex": categories("f", "m", other="f", missing="f"), "points": integers(0, 3), "paid": booleans()}
+    rows = pa.table(
+        {"sex": ["f", "m"] * 600, "points": [0, 1, 2, 3, None, None] * 200, "paid": [True, False, None] * 400}
+    )
+    with curate(rows, Schema(columns), Pure(9)) as curator:
+        answer = curator.audit(None, "sex", "paid", deserving=True, score="points", spend=Pure(4))
+    women = answer.value.tallied.groups[0]
+    assert abs(women.people - 400) < 30 and women.people == women.high.total
+    assert abs(sum(share.total for share in women.bins) - 200) < 30
+    assert "Calibration leaves out people whose label is missing." in str(answer.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "for scores alone"),
+        ({"label": "paid", "deserving": True}, "for scores alone"),
+        ({"score": "points", "favourable": True}, "this audit has none"),
+        ({"score": "points", "label": "paid"}, "which label is that of the deserving"),
+    ],
+)
+def test_an_audit_without_a_decision_says_what_it_needs(options, words):
+    rows, schema = scored(people=20)
+    with curate(rows, schema, Pure(1)) as curator:
+        with pytest.raises(ParameterError, match=words):
+            curator.audit(None, "sex", spend=Pure(1), **options)
+        assert curator.preview(GroupAudit(None, "sex", score="points"), Pure(1)).fits

@@ -229,14 +229,14 @@ class GroupReport:
     def labelled(self) -> str:
         """Return how many have no label and what leaves them out, in a sentence; nothing where everybody has one."""
         absent = self.tallied.without_label
-        if absent is None:
-            named = "Error rates, precision and calibration" if self.tallied.bins else "Error rates and precision"
-            return f"{named} leave out {self.tallied.counted} whose label is missing."
-        if not absent:
+        if absent == 0:
             return ""
         figures = ["error rates", "precision"] if any(one.hits is not None for one in self.tallied.groups) else []
         *first, last = [*figures, *(["calibration"] if self.tallied.bins else []), *self.checks]
         named = f"{', '.join(first)} and {last}" if first else last
+        if absent is None:
+            leave = "leaves" if named == "calibration" else "leave"
+            return f"{named.capitalize()} {leave} out {self.tallied.counted} whose label is missing."
         have, whom = ("has", "that person") if absent == 1 else ("have", "them")
         return f"{absent:,} of {self.tallied.people:,.0f} people {have} no label; {named} leave {whom} out."
 

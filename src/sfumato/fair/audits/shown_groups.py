@@ -37,7 +37,8 @@ def rates_table(report: GroupReport, columns: tuple[str, ...], shown: list[str])
 
 
 def _people(report: GroupReport, one: GroupCounts) -> str:
-    return _count(report, one.people, 1 if one.chosen is None else sum(one.chosen.cells))
+    counted = one.high if one.chosen is None else one.chosen
+    return _count(report, one.people, 1 if counted is None else sum(counted.cells))
 
 
 def _selected(report: GroupReport, share: Share | None) -> str:

@@ -127,16 +127,17 @@ def left_out(size: int, degree: int, probability: float, shape: tuple[int, int],
     (plain, negated), p, zero = shape, probability, 1 - prior.mean
     square = zero**2 + prior.variance
     constant, cross = 1 - 2 * p * zero + p * p * square, zero - p * square
+    truth = square**negated * (1 - 2 * zero + square) ** plain
+    if negated > degree:
+        return math.sqrt(truth)
     kinds = (
-        # Times, the step b of its factor b·z·x, and E[truth²], E[truth·constant], E[truth·step].
-        (plain, -(1 - p), 1 - 2 * zero + square, 1 - (1 + p) * zero + p * square, -(1 - p) * (zero - square)),
-        (size - plain - negated, p, 1.0, 1 - p * zero, p * zero),
+        # Times, the step b of its factor b·z·x, and E[truth·constant], E[truth·step].
+        (plain, -(1 - p), 1 - (1 + p) * zero + p * square, -(1 - p) * (zero - square)),
+        (size - plain - negated, p, 1 - p * zero, p * zero),
     )
-    truth, beside, twice = square**negated, np.zeros(degree + 1), np.zeros((degree + 1, degree + 1))
-    if negated <= degree:
-        beside[negated] = twice[negated, negated] = square**negated
-    for times, step, squared, first, second in kinds:
-        truth *= squared**times
+    beside, twice = np.zeros(degree + 1), np.zeros((degree + 1, degree + 1))
+    beside[negated] = twice[negated, negated] = square**negated
+    for times, step, first, second in kinds:
         for _ in range(times):
             beside = first * beside + second * _moved(beside, (1,))
             twice = (

@@ -298,7 +298,7 @@ class _Table:
         index = tuple(place[columns.index(name)] if name in columns else slice(None) for name in names)
         every = self.counts[index]
         values = tuple(_words(self.levels[name][code]) for name, code in zip(columns, place, strict=True))
-        parts = {} if audit.decision is None else self._decided(every)
+        parts: dict[str, Any] = {} if audit.decision is None else self._decided(every)
         if self.scored:
             parts["high"] = _of(
                 np.take(every, self.scored[self.cut :], -1), np.take(every, self.scored[: self.cut], -1)

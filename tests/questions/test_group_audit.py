@@ -528,6 +528,7 @@ def test_scores_without_a_decision_are_sums_of_fewer_cells():
             assert abs(noisy.value - exact.value) < 0.1 and noisy.cells == (1, 1)
     assert report.calibration_verdict.verdict == plain.calibration_verdict.verdict == "differs"
     said = f"{answer} {report} {report.model_card()}"
+    assert "Fairness audit of points by sex" in said and "None" not in said
     assert "favourable" not in said and "election rate" not in said and "nan" not in said
     assert "scoring rate of a group of 100 people" in foreseen
     assert [one.title for one in report.ll144()] == ["scoring rate by sex"]
@@ -559,5 +560,5 @@ def test_an_audit_without_a_decision_says_what_it_needs(options, words):
     rows, schema = scored(people=20)
     with curate(rows, schema, Pure(1)) as curator:
         with pytest.raises(ParameterError, match=words):
-            curator.audit(None, "sex", spend=Pure(1), **options)
+            curator.audit(protected="sex", spend=Pure(1), **options)
         assert curator.preview(GroupAudit(None, "sex", score="points"), Pure(1)).fits

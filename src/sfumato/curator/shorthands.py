@@ -228,8 +228,8 @@ class Shorthands(Guided, Viewed, ABC):
 
     def audit(
         self,
-        decision: str | None,
-        protected: str | Sequence[str],
+        decision: str | None = None,
+        protected: str | Sequence[str] = (),
         label: str | None = None,
         *,
         favourable: Any = None,
@@ -243,7 +243,7 @@ class Shorthands(Guided, Viewed, ABC):
         """Compare groups: selection rates, impact ratios and, with a label, error rates, as one private release.
 
         `score` is a column of few values, such as bins: how often each group scores high and, with a label, whether a
-        score means the same in every group. Where only scores matter `decision` is None, which leaves less noise.
+        score means the same in every group. Where only scores matter name no decision, which leaves less noise.
 
         `favourable` is the good decision and, with a label, `deserving` the good label: neither is guessed.
         """

@@ -82,8 +82,8 @@ class GroupAudit(Question):
 
     def __init__(
         self,
-        decision: str | None,
-        protected: str | Sequence[str],
+        decision: str | None = None,
+        protected: str | Sequence[str] = (),
         label: str | None = None,
         *,
         favourable: Any = None,
@@ -97,8 +97,8 @@ class GroupAudit(Question):
         if not columns or len(set(named)) != len(named) or (decision is None and score is None):
             raise ParameterError(
                 "An audit needs a decision and protected columns, each column once; write "
-                "curator.audit('hired', ['sex'], favourable='yes'), or for scores alone curator.audit(None, ['sex'], "
-                "score='points')."
+                "curator.audit('hired', ['sex'], favourable='yes'), or for scores alone "
+                "curator.audit(protected=['sex'], score='points')."
             )
         if decision is None and favourable is not None:
             raise ParameterError(

@@ -72,6 +72,7 @@ bench: setup
 	$(BIN)/python -m bench.accounting --write docs/benchmarks.md
 	$(BIN)/python -m bench.accounting_ledger
 	$(BIN)/python -m bench.fair
+	$(BIN)/python -m bench.models_audit --peers
 	$(BIN)/python -m bench.mwem_figures
 	$(BIN)/python -m bench.attribute_marginals
 	$(BIN)/python -m bench.conversation

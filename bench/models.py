@@ -1,11 +1,14 @@
 """Private linear models on real tables, beside the same models without privacy, synthetic rows and diffprivlib.
 
-    python -m bench.models DATA [--splits 2] [--draws 3] [--synthetic] [--peers] [--only two several numbers]
+    python -m bench.models DATA [--splits 2] [--draws 3] [--synthetic] [--peers] [--bars] [--only two several numbers]
         [--tables adult …]
 
 DATA is a directory with adult.parquet, compas.parquet and nltcs.csv; other tables come with scikit-learn and with PyPI
 packages, in an environment of their own. Areas under the curve, accuracies and R² are those of people who were set
 aside (a third, at most 12,000 in all); `nu` is the noise ratio that `expected_quality` speaks of, from public facts.
+`--bars` says behind the table which bars of MD-LINEAR hold for two labels. Everything that a bar needs:
+
+    python -m bench.models DATA --splits 3 --draws 6 --synthetic --peers --bars --only two
 """
 
 from __future__ import annotations
@@ -14,13 +17,15 @@ import argparse
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
+from sklearn.metrics import accuracy_score, log_loss, r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -111,22 +116,65 @@ def by_peer(task: Task, splits: int, draws: int) -> float:
         return float(np.mean(run_peer("diffprivlib", packages, PEER, "1", str(draws), *paths)["areas"]))
 
 
-def row(task: Task, arguments: Any) -> list[str]:
-    """Measure one table."""
+@dataclass
+class Measured:
+    """What bars of two labels are about: areas under the curve, and log losses above those without privacy."""
+
+    name: str
+    plain: float
+    ratios: dict[str, float] = field(default_factory=dict)
+    areas: dict[str, list[float]] = field(default_factory=dict)
+    losses: dict[str, list[float]] = field(default_factory=dict)
+    beside: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Of each other way its mean area, and that of the private model on the same splits at the same spend."""
+
+    def bars(self) -> Iterator[tuple[str, float, float]]:
+        """Yield what is wanted, what was measured, and the least that holds; bars that nu takes away are left out."""
+        for name, nu in self.ratios.items():
+            mean, worst = float(np.mean(self.areas[name])), min(self.areas[name])
+            wanted = {"pure 1": ((0.03, 0.020),), "(1, 1e-6)": ((0.016, 0.010), (0.05, 0.025))}[name]
+            for most, below in wanted:
+                if nu <= most:
+                    yield f"{name}, nu {nu:.3f}: plain less {below:g}", mean, self.plain - below
+                    break
+            if nu <= 0.016:
+                yield f"{name}, nu {nu:.3f}: worst draw, plain less 0.04", worst, self.plain - 0.04
+            if nu <= 0.04:
+                yield f"{name}, nu {nu:.3f}: minus the log loss above plain", -float(np.mean(self.losses[name])), -0.03
+        for name, (theirs, ours) in self.beside.items():
+            spend = "pure 1" if name.startswith("diffprivlib") else "(1, 1e-6)"
+            if self.ratios[spend] <= 0.05:
+                least = theirs if name.startswith("diffprivlib") else theirs - 0.01
+                yield f"{spend}, nu {self.ratios[spend]:.3f}: beside {name} ({theirs:.3f})", ours, least
+
+
+def excess(task: Task, model: Any, base: Any, test: Any) -> float:
+    """Return how far the log loss of two labels is above that of the model without privacy."""
+    people, truth = test[task.features], test[task.target] == task.values[1]
+    private_loss, plain_loss = (log_loss(truth, one.predict_proba(people)[:, 1]) for one in (model, base))
+    return float(private_loss - plain_loss)
+
+
+def row(task: Task, arguments: Any, measured: list[Measured]) -> list[str]:
+    """Measure one table, and keep what bars need."""
     started = time.process_time()
     base = LogisticRegression(max_iter=500) if isinstance(task.values, tuple) else LinearRegression()
     splits = [task.split(seed) for seed in range(arguments.splits)]
-    best = np.mean([score(task, plain(task, train, base), test) for train, test in splits])
+    without = [plain(task, train, base) for train, _ in splits]
+    best = np.mean([score(task, model, test) for model, (_, test) in zip(without, splits, strict=True)])
+    two = isinstance(task.values, tuple) and len(task.values) == 2
+    kept = Measured(task.name, float(best))
     people, width = len(splits[0][0]), 1 + sum(Coordinates.of(name, one).width for name, one in task.domains.items())
     found = [f"{task.name}{' (aside)' if task.aside else ''}", f"{people:,}, {width - 1}", f"{best:.3f}"]
-    for spend in SPENDS.values():
-        drawn = [
-            score(task, private(task, spend).fit(train[task.features], train[task.target]), test)
-            for train, test in splits
-            for _ in range(arguments.draws)
-        ]
-        found.append(f"{ratio(task, spend, people):.3f}: {np.mean(drawn):.3f} ({min(drawn):.3f})")
-    two = isinstance(task.values, tuple) and len(task.values) == 2
+    for name, spend in SPENDS.items():
+        drawn, losses = [], []
+        for (train, test), plainly in zip(splits, without, strict=True):
+            for _ in range(arguments.draws):
+                model = private(task, spend).fit(train[task.features], train[task.target])
+                drawn.append(score(task, model, test))
+                losses += [excess(task, model, plainly, test)] if two else []
+        kept.ratios[name], kept.areas[name], kept.losses[name] = ratio(task, spend, people), drawn, losses
+        found.append(f"{kept.ratios[name]:.3f}: {np.mean(drawn):.3f} ({min(drawn):.3f})")
     if arguments.synthetic:
         spend = SPENDS["(1, 1e-6)"]
         drawn = (
@@ -135,8 +183,15 @@ def row(task: Task, arguments: Any) -> list[str]:
             else []
         )
         found.append(f"{np.mean(drawn):.3f}" if drawn else "")
+        if drawn:
+            same = kept.areas["(1, 1e-6)"][: 2 * arguments.draws]
+            kept.beside["synthetic rows"] = float(np.mean(drawn)), float(np.mean(same))
     if arguments.peers:
-        found.append(f"{by_peer(task, arguments.splits, arguments.draws):.3f}" if two else "")
+        theirs = by_peer(task, arguments.splits, arguments.draws) if two else float("nan")
+        found.append(f"{theirs:.3f}" if two else "")
+        kept.beside.update({"diffprivlib": (theirs, float(np.mean(kept.areas["pure 1"])))} if two else {})
+    if two:
+        measured.append(kept)
     return [*found, f"{time.process_time() - started:.0f}"]
 
 
@@ -148,6 +203,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--synthetic", action="store_true")
     parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--bars", action="store_true", help="say which bars hold")
     parser.add_argument("--only", nargs="*", default=["two", "several", "numbers"])
     parser.add_argument("--tables", nargs="*", help="only tables with these names")
     arguments = parser.parse_args()
@@ -156,11 +212,17 @@ def main() -> None:
     more = ["synthetic, (1, 1e-6)"] * arguments.synthetic + ["diffprivlib, 1"] * arguments.peers
     head = ["table", "people, p", "plain", *(f"{name}: nu: mean (worst)" for name in SPENDS), *more, "CPU s"]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
+    measured: list[Measured] = []
     for kind in arguments.only:
         for make in kinds[kind](arguments.data):
             task = make()
             if arguments.tables is None or task.name in arguments.tables:
-                print(f"| {' | '.join(row(task, arguments))} |", flush=True)
+                print(f"| {' | '.join(row(task, arguments, measured))} |", flush=True)
+    if arguments.bars:
+        print("\n| table | bar | measured | at least | holds |\n|---|---|---|---|---|")
+        for one in measured:
+            for bar, found, least in one.bars():
+                print(f"| {one.name} | {bar} | {found:.3f} | {least:.3f} | {'yes' if found >= least else 'NO'} |")
 
 
 if __name__ == "__main__":

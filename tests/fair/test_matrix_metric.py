@@ -46,9 +46,10 @@ def test_mappings_on_a_matrix_are_certified(shape, seed):
     for scaled in (metric, metric.scaled(0.37)):
         assert triangle_excess(scaled.block())[0] == 0.0
         assert fair.fair_mapping(scaled, shares(noise, PEOPLE, 2)).certificate.ok
-    half = np.arange(PEOPLE // 2)
-    action = fair.affirmative_mapping(metric, shares(noise, PEOPLE, 2), half, half + PEOPLE // 2)
-    assert action.inside_first.ok and action.inside_second.ok
+        few, rest = np.arange(PEOPLE // 3), np.arange(PEOPLE // 3, PEOPLE)
+        for first, second in ((few, rest), (rest[: PEOPLE // 3], few)):
+            action = fair.affirmative_mapping(scaled, shares(noise, PEOPLE, 2), first, second)
+            assert action.inside_first.ok and action.inside_second.ok and action.parity < 1e-6
 
 
 def test_distances_move_by_a_few_steps_of_the_grid_only():

@@ -1,4 +1,4 @@
-"""Promises of the private audit by group: two groups by two decisions, all neighbours, both relations (MD-AUDIT)."""
+"""Promises of the private audit by group: two groups by two decisions or scores, all neighbours, both relations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sfumato.privacy import Bound
 from sfumato.questions import GroupAudit
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
-from tests.imputed import booleans, categories
+from tests.imputed import booleans, categories, integers
 from tests.promises.case import PromiseCase
 from tests.questions.tiny import EndToEnd, Later, distinct, neighbours, records
 
@@ -23,6 +23,8 @@ REPLACE = Basis(SCHEMA, 2)
 ADDED = replace(REPLACE, relation=ADD_REMOVE)
 ROWS = Basis(SEVERAL, 2, scale=1)
 AUDIT = GroupAudit("hired", "sex", favourable=True)
+SCORES = GroupAudit(None, "sex", score="points")
+SCORED = Basis(Schema({"sex": categories("f", "m"), "points": integers(0, 1)}), 2)
 
 
 class MarginBeside(EndToEnd):
@@ -41,6 +43,14 @@ class OneGroupExactly(EndToEnd):
         return super().run(exact, noise), sum(row[0] == 0 for _, rows in exact for row in rows)
 
 
+class MedianUnpaid(EndToEnd):
+    """Says whether half of all people have the lowest score, which decides what counts as high, without noise."""
+
+    def run(self, exact: Any, noise: Noise) -> Any:
+        scores = [row[1] for _, rows in exact for row in rows]
+        return super().run(exact, noise), 2 * scores.count(0) >= len(scores)
+
+
 def pairs_of(mechanism: EndToEnd) -> Later:
     """Return all neighbours, also those of whom attributes change where people are added and removed."""
     schema = mechanism.setting.schema
@@ -57,9 +67,10 @@ def pairs_of(mechanism: EndToEnd) -> Later:
 
 
 def audit(name: str, setting: Basis, spend: Bound, spec: str, mutants: Any, **options: Any) -> PromiseCase:
-    mechanism = EndToEnd(question=AUDIT, setting=setting, spend=spend)
+    question = options.pop("question", AUDIT)
+    mechanism = EndToEnd(question=question, setting=setting, spend=spend)
     pairs = options.pop("pairs", None) or pairs_of(mechanism)
-    given = {"question": AUDIT, "setting": setting, "spend": spend}
+    given = {"question": question, "setting": setting, "spend": spend}
     broken = {
         what: change(**given) if isinstance(change, type) else replace(mechanism, **change)
         for what, change in mutants.items()
@@ -79,6 +90,11 @@ CASES = [
     ),
     audit(
         "audit by group, added or removed, pure", ADDED, Pure(3), "QR-LAP", {"half the noise": {"noise_spend": Pure(6)}},
+    ),
+    audit(
+        "audit of scores, added or removed, pure", replace(SCORED, relation=ADD_REMOVE), Pure(3), "QR-LAP",
+        {"half the noise": {"noise_spend": Pure(6)}, "the median from the rows, uncharged": MedianUnpaid},
+        question=SCORES,
     ),
     audit(
         "audit by group, replaced, concentrated", REPLACE, Concentrated(4), "PDP:C-13",

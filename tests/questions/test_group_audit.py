@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato import ADD_REMOVE, Budget, Pure, Schema, booleans, categories, curate, integers
+from sfumato.ask.phrases import read_phrase
 from sfumato.errors import BudgetExceeded, DomainTooLarge, ParameterError, SchemaError
 from sfumato.fair import group_report
 from sfumato.fair.audits.group_counts import Group, GroupCounts, Tallied
@@ -418,3 +419,146 @@ def test_an_answer_of_an_earlier_version_says_that_its_intervals_may_be_too_narr
     earlier = replace(answer, released=replace(answer.released, facts={}))
     assert any("An earlier version wrote this answer" in note for note in earlier.notes)
     assert not any("An earlier version" in note for note in answer.notes)
+
+
+def scored(people: int = 8000, off: int = 30) -> tuple[pa.Table, Schema]:
+    """Return people with a score in tenths, a label that holds as often as the score says, and less often for f."""
+    noise = Noise(insecure_seed=6)
+    sex = np.array(["f", "m"])[noise.uniform(2, people)]
+    points = noise.uniform(10, people)
+    paid = noise.uniform(100, people) < 10 * points + 5 - np.where(sex == "f", off * (points > 4), 0)
+    rows = {"sex": sex, "points": points, "paid": paid, "lent": points > np.where(sex == "f", 5, 4)}
+    columns = {"sex": categories("f", "m", other="f", missing="f"), "points": integers(0, 9, missing=0)}
+    return pa.table(rows), Schema(columns | {"paid": booleans(missing=False), "lent": booleans(missing=False)})
+
+
+GOOD = {"favourable": True, "deserving": True}
+
+
+def test_calibration_and_scoring_rates_of_private_rows_are_near_those_of_the_rows():
+    rows, schema = scored()
+    plain = group_report(
+        rows["lent"].to_numpy(False), rows["sex"].to_numpy(False), label=rows["paid"].to_numpy(False), favourable=True,
+        scores=(rows["points"].to_numpy() + 0.5) / 10,
+    )  # fmt: skip
+    with curate(rows, schema, Pure(9)) as curator:
+        answer = curator.audit("lent", "sex", "paid", **GOOD, score="points", spend=Pure(4))
+        phrase = read_phrase("audit of lent by sex with label=paid, favourable=yes, deserving=yes, score=points")
+        reused = curator.ask(GroupAudit.of_phrase(phrase, schema), Pure(4))
+    assert reused.reused and answer.loss.person.epsilon == answer.loss.at("points").epsilon == 4
+    report = answer.value
+    for mine, truth in zip(report.tallied.groups, plain.tallied.groups, strict=True):
+        assert abs(mine.chosen.value - truth.chosen.value) < 0.03 and mine.chosen.cells == (20, 20)
+        for noisy, exact in zip(mine.bins, truth.bins, strict=True):
+            assert abs(noisy.value - exact.value) < 0.1 and noisy.cells == (2, 2)
+        assert mine.high.cells[0] + mine.high.cells[1] == 40 and 0.4 < mine.high.value < 0.6
+    verdict = report.calibration_verdict
+    assert verdict.verdict == plain.calibration_verdict.verdict == "differs"
+    assert "at a score of" in verdict.sentence() and verdict.sentence() in str(answer)
+    assert "Scoring rates count scores above 4 of 'points'" in str(answer)
+    assert "Calibration" in report.model_card() and report.to_json()["calibration"]["verdict"] == "differs"
+    assert [one.title for one in report.ll144()] == ["selection rate by sex", "scoring rate by sex"]
+
+
+def test_noise_alone_makes_no_calibration_differ_and_few_people_say_nothing():
+    rows, schema = scored(off=0)
+    found = []
+    with curate(rows, schema, Pure(40)) as curator:
+        for spend in range(1, 7):
+            answer = curator.audit("lent", "sex", "paid", **GOOD, score="points", spend=Pure(f"{spend}/10"))
+            found.append(answer.value.calibration_verdict.verdict)
+            assert len(answer.value.calibration_verdict.compared) == 20, "with noise nobody is left out"
+    assert found.count("differs") <= 1
+    few, schema = scored(people=40)
+    with curate(few, schema, Pure(1)) as curator:
+        report = curator.audit("lent", "sex", "paid", **GOOD, score="points", spend=Pure("0.1")).value
+    assert "too few to say" in str(report.calibration().text()) and report.ok
+
+
+def test_a_missing_score_is_in_no_figure_of_scores_and_a_score_may_stand_without_a_label():
+    schema = Schema({"sex": categories("f", "m", other="f", missing="f"), "points": integers(0, 3), "lent": booleans()})
+    rows = pa.table(
+        {"sex": ["f", "m"] * 600, "points": [0, 1, 2, 3, None, None] * 200, "lent": [True, False, None] * 400}
+    )
+    with curate(rows, schema, Pure(9)) as curator:
+        answer = curator.audit("lent", "sex", favourable=True, score="points", spend=Pure(4))
+    first = answer.value.tallied.groups[0]
+    assert first.bins == () and answer.value.calibration() is None
+    assert abs(first.high.total - 400) < 30 and "in no scoring rate" in str(answer)
+
+
+@pytest.mark.parametrize(
+    ("score", "error", "words"),
+    [
+        ("sex", ParameterError, "each column once"),
+        ("one", ParameterError, "a score needs two"),
+        ("wide", DomainTooLarge, "derive coarser bins"),
+        ("nothing", SchemaError, "nothing"),
+    ],
+)
+def test_what_is_no_score_is_refused_before_anything_is_charged(score, error, words):
+    schema = Schema({
+        "sex": categories("f", "m", other="f", missing="f"), "lent": booleans(missing=False),
+        "one": integers(1, 1, missing=1), "wide": integers(0, 10**6, missing=0),
+    })  # fmt: skip
+    rows = pa.table({"sex": ["f", "m"], "lent": [True, False], "one": [1, 1], "wide": [0, 1]})
+    with curate(rows, schema, Pure(1)) as curator:
+        with pytest.raises(error, match=words):
+            curator.audit("lent", "sex", favourable=True, score=score, spend=Pure(1))
+        assert curator.preview(GroupAudit("lent", "sex", favourable=True), Pure(1)).fits
+
+
+def test_scores_without_a_decision_are_sums_of_fewer_cells():
+    rows, schema = scored()
+    plain = group_report(
+        None, rows["sex"].to_numpy(False), label=rows["paid"].to_numpy(False),
+        scores=(rows["points"].to_numpy() + 0.5) / 10,
+    )  # fmt: skip
+    with curate(rows, schema, Pure(9)) as curator:
+        answer = curator.audit(None, "sex", "paid", deserving=True, score="points", spend=Pure(4))
+        phrase = read_phrase("audit by sex with label=paid, deserving=yes, score=points")
+        assert curator.ask(GroupAudit.of_phrase(phrase, schema), Pure(4)).reused
+        foreseen = curator.preview(GroupAudit(None, "sex", score="points"), Pure(1)).error
+    assert answer.loss.person.epsilon == answer.loss.at("paid").epsilon == 4 and answer.loss.at("lent").is_zero
+    report = answer.value
+    for mine, truth in zip(report.tallied.groups, plain.tallied.groups, strict=True):
+        assert mine.chosen is mine.hits is None and abs(mine.people - truth.people) < 30
+        assert sum(mine.high.cells) == 20 and 0.4 < mine.high.value < 0.6
+        for noisy, exact in zip(mine.bins, truth.bins, strict=True):
+            assert abs(noisy.value - exact.value) < 0.1 and noisy.cells == (1, 1)
+    assert report.calibration_verdict.verdict == plain.calibration_verdict.verdict == "differs"
+    said = f"{answer} {report} {report.model_card()}"
+    assert "Fairness audit of points by sex" in said and "None" not in said
+    assert "favourable" not in said and "election rate" not in said and "nan" not in said
+    assert "scoring rate of a group of 100 people" in foreseen
+    assert [one.title for one in report.ll144()] == ["scoring rate by sex"]
+
+
+def test_a_missing_score_or_label_is_left_out_of_an_audit_of_scores_alone():
+    columns = {"sex": categories("f", "m", other="f", missing="f"), "points": integers(0, 3), "paid": booleans()}
+    rows = pa.table(
+        {"sex": ["f", "m"] * 600, "points": [0, 1, 2, 3, None, None] * 200, "paid": [True, False, None] * 400}
+    )
+    with curate(rows, Schema(columns), Pure(9)) as curator:
+        answer = curator.audit(None, "sex", "paid", deserving=True, score="points", spend=Pure(4))
+    women = answer.value.tallied.groups[0]
+    assert abs(women.people - 400) < 30 and women.people == women.high.total
+    assert abs(sum(share.total for share in women.bins) - 200) < 30
+    assert "Calibration leaves out people whose label is missing." in str(answer.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "for scores alone"),
+        ({"label": "paid", "deserving": True}, "for scores alone"),
+        ({"score": "points", "favourable": True}, "this audit has none"),
+        ({"score": "points", "label": "paid"}, "which label is that of the deserving"),
+    ],
+)
+def test_an_audit_without_a_decision_says_what_it_needs(options, words):
+    rows, schema = scored(people=20)
+    with curate(rows, schema, Pure(1)) as curator:
+        with pytest.raises(ParameterError, match=words):
+            curator.audit(protected="sex", spend=Pure(1), **options)
+        assert curator.preview(GroupAudit(None, "sex", score="points"), Pure(1)).fits

@@ -86,6 +86,8 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Histogram private two": Histogram(("address", "age"), keys="private"),
         "GroupAudit": GroupAudit("ill", ("job", "ward"), "scar", favourable=True, deserving=True),
         "GroupAudit where": GroupAudit("scar", "job", favourable=True, where="ill = true"),
+        "GroupAudit score": GroupAudit("ill", "job", "scar", favourable=True, deserving=True, score="half"),
+        "GroupAudit score alone": GroupAudit(None, "job", "scar", deserving=True, score="decade"),
         "GroupBy": GroupBy("job", [Count(), Mean("pay")]),
         "GroupBy decade": GroupBy("decade", [Sum("pay")], "ward = 'n'"),
         "GroupBy private": GroupBy("town", [Count(), Mean("age")], keys="private"),

@@ -228,12 +228,13 @@ class Shorthands(Guided, Viewed, ABC):
 
     def audit(
         self,
-        decision: str,
-        protected: str | Sequence[str],
+        decision: str | None = None,
+        protected: str | Sequence[str] = (),
         label: str | None = None,
         *,
         favourable: Any = None,
         deserving: Any = None,
+        score: str | None = None,
         intersections: int = 2,
         where: Where = None,
         spend: Bound,
@@ -241,11 +242,14 @@ class Shorthands(Guided, Viewed, ABC):
     ) -> Answer:
         """Compare groups: selection rates, impact ratios and, with a label, error rates, as one private release.
 
+        `score` is a column of few values, such as bins: how often each group scores high and, with a label, whether a
+        score means the same in every group. Where only scores matter name no decision, which leaves less noise.
+
         `favourable` is the good decision and, with a label, `deserving` the good label: neither is guessed.
         """
         question = questions.GroupAudit(
-            decision, protected, label, favourable=favourable, deserving=deserving, intersections=intersections,
-            where=where,
+            decision, protected, label, favourable=favourable, deserving=deserving, score=score,
+            intersections=intersections, where=where,
         )  # fmt: skip
         return self.ask(question, spend, analyst=analyst)
 

@@ -311,6 +311,8 @@ class PrivateLearner(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure")
     most_labels: ClassVar[int] = 2
     """How many labels it can tell apart."""
+    instead: ClassVar[str] = ""
+    """What needs fewer people, in a sentence behind the warning that there are too few; nothing where nothing does."""
 
     classes: Sequence[Any] | None = None
     _: KW_ONLY
@@ -362,6 +364,7 @@ class PrivateLearner(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             warn(
                 f"An error of at most {accuracy:g} is proved from {needed} people on, and there are "
                 f"{people}; the rule is private, but it need not be good. Spend more, or ask for less accuracy."
+                f"{self.instead and ' ' + self.instead}"
             )
 
     def __sklearn_tags__(self) -> Any:

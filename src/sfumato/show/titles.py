@@ -81,7 +81,7 @@ def _about(record: Mapping[str, Any], whole: bool) -> str:
     if "statement" in record:
         return _cut(str(record["statement"]), whole)
     if "decision" in record:
-        return f"{about} of {record['decision']} by {', '.join(record['protected'])}"
+        return f"{about} of {record['decision'] or record['score']} by {', '.join(record['protected'])}"
     if "target" in record:
         return f"{about} for {record['target']} from {', '.join(record['features'])}"
     if "aggregates" in record:

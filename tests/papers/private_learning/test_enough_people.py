@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato import Approximate, Noise, Pure
+from sfumato import Approximate, Noise, Pure, integers
 from sfumato.errors import AccuracyWarning, DomainTooLarge, ParameterError
+from sfumato.learn import PrivateBox
 from sfumato.papers import private_learning
 from sfumato.papers.private_learning import san_points, san_thresholds, small_quantiles
 
@@ -55,6 +56,13 @@ def test_thresholds_give_one_cell_to_few_people_and_say_so_before() -> None:
         mechanism = san_thresholds(SPEND, 0, 2**32 - 1, people=10_000, accuracy=0.5)
     codes = np.arange(1000, dtype=np.int64) * 1001
     assert len(mechanism.run((codes, np.full(1000, 10)), Noise(insecure_seed=1))) == 1
+
+
+def test_a_box_of_few_people_names_the_learner_that_needs_fewer() -> None:
+    number = integers(0, 99, missing=0)
+    learner = PrivateBox(Pure(1), [number, number], ("no", "yes"), noise=Noise(insecure_seed=1))
+    with pytest.warns(AccuracyWarning, match=r"ask for less accuracy\. PrivateLinearClassifier, .* needs far fewer"):
+        learner.fit([[1, 2], [50, 60]] * 50, ["no", "yes"] * 50)
 
 
 def test_small_tables_are_refused_before_they_are_listed() -> None:

@@ -181,7 +181,7 @@ def test_bad_queries_say_what_to_write() -> None:
 
 
 def test_data_never_raise() -> None:
-    found = drawn("auto", Pure(1), bits=np.zeros((0, 5), bool), relation=ADD_REMOVE)
+    found = drawn("marginals", Pure(1), bits=np.zeros((0, 5), bool), relation=ADD_REMOVE)
     assert found.answer([("c0",)]).shape == (1,) and found.people >= 1
 
 
@@ -206,14 +206,14 @@ def test_many_queries_are_quick() -> None:
     assert time.process_time() - start < 2
 
 
-def test_few_columns_are_said_to_be_better_made_up():
+def test_a_sketch_of_few_columns_says_that_a_model_may_be_better() -> None:
     def said(size: int) -> str:
         rows = pyarrow.table({f"b{place}": [True, False] * 50 for place in range(size)})
         schema = Schema({f"b{place}": booleans(missing=False) for place in range(size)})
         with curate(rows, schema, Pure(9)) as curator:
-            return str(curator.synopsis(spend=Pure(9), options={"width": 1}))
+            return str(curator.synopsis("marginals", spend=Pure(9), options={"width": 1}))
 
-    assert "write curator.synthesize" in said(4) and "curator.synthesize" not in said(25)
+    assert "a model of them may answer" in said(4) and "a model of them" not in said(25)
 
 
 @pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Literal
 
 from sfumato.fair.audits.group_counts import Group, GroupCounts, Tallied
@@ -20,10 +21,18 @@ class Calibrated:
     """
 
     group: Group
-    scores: tuple[float, float]
+    scores: tuple[float, ...] | str
+    """Between which scores the bin lies, or its value in words."""
     share: Share
     others: Share
     surely: Ends
+
+    @property
+    def where(self) -> str:
+        """Return which scores it is about, in words."""
+        if isinstance(self.scores, str):
+            return f"at a score of {self.scores}"
+        return f"at scores from {self.scores[0]:.2g} to {self.scores[1]:.2g}"
 
     @property
     def difference(self) -> float:
@@ -38,8 +47,10 @@ class Calibrated:
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
         return {
-            "columns": list(self.group.columns), "group": list(self.group.values), "scores": list(self.scores),
-            "rate": self.share.value, "others": self.others.value, "difference_surely": list(self.surely),
+            "columns": list(self.group.columns), "group": list(self.group.values),
+            "scores": self.scores if isinstance(self.scores, str) else list(self.scores),
+            "rate": _finite(self.share.value), "others": _finite(self.others.value),
+            "difference_surely": list(self.surely),
             "differs": self.differs,
         }  # fmt: skip
 
@@ -67,11 +78,9 @@ class Calibration:
         if not apart:
             return f"No group's calibration differs from that of the others by more than chance explains ({counted})."
         worst = max(apart, key=lambda one: abs(one.difference))
-        low, high = worst.scores
         return (
-            f"Calibration differs between groups by more than chance explains ({counted}): at scores from {low:.2g} to "
-            f"{high:.2g} the label holds for {worst.share.value:.3f} of {worst.group.name} and for "
-            f"{worst.others.value:.3f} of the others."
+            f"Calibration differs between groups by more than chance explains ({counted}): {worst.where} the label "
+            f"holds for {worst.share.value:.3f} of {worst.group.name} and for {worst.others.value:.3f} of the others."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -84,22 +93,27 @@ class Calibration:
 
 
 def calibrated(tallied: Tallied, confidence: float) -> Calibration:
-    """Compare every group with all others of its column in every bin of scores; the unknown are left out."""
+    """Compare every group with all others of its column in every bin of scores; the unknown are left out.
+
+    With noise how many people there are is chance as well, so all are compared, and few people have wide intervals.
+    """
+    noisy = tallied.noise.variance > 0
     pairs = [
         (one, place, others)
         for columns in tallied.column_sets()
         if len(columns) == 1
         for known in [[one for one in tallied.of(columns) if not one.group.unknown]]
         for one in known
-        for place in range(len(tallied.edges) - 1)
+        for place in range(len(tallied.bins))
         for others in [_others(known, one, place)]
-        if min(one.bins[place].total, others.total) >= FEWEST
+        if len(known) > 1 and (noisy or min(one.bins[place].total, others.total) >= FEWEST)
     ]
     surely = 1 - (1 - confidence) / max(1, len(pairs))
     return Calibration(
         tuple(
             Calibrated(
-                one.group, (tallied.edges[place], tallied.edges[place + 1]), one.bins[place], others,
+                one.group, tallied.scores(place),
+                one.bins[place], others,
                 difference_interval(one.bins[place], others, surely, tallied.noise),
             )
             for one, place, others in pairs
@@ -110,4 +124,9 @@ def calibrated(tallied: Tallied, confidence: float) -> Calibration:
 
 def _others(known: list[GroupCounts], one: GroupCounts, place: int) -> Share:
     rest = [other.bins[place] for other in known if other is not one]
-    return Share(sum(share.part for share in rest), sum(share.total - share.part for share in rest))
+    parts, others = zip(*(share.cells for share in rest), strict=True) if rest else ((1,), (1,))
+    return Share(sum(share.part for share in rest), sum(share.rest for share in rest), (sum(parts), sum(others)))
+
+
+def _finite(rate: float) -> float | None:
+    return rate if isfinite(rate) else None

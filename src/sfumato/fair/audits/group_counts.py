@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -74,10 +74,21 @@ class Tallied:
     people: float
     noise: CellNoise = EXACT
     edges: tuple[float, ...] = ()
+    values: tuple[str, ...] = ()
+    """The values of the score, where it has few and calibration is about each; else it is about what edges part."""
     without_label: int | None = 0
     """How many have no label where others have one, None if that is private; what needs a label leaves them out."""
     without_decision: int | None = 0
     """How many have no decision, None if that is private; everything about decisions leaves them out."""
+
+    @property
+    def bins(self) -> tuple[str, ...]:
+        """The bins of scores that calibration is about, in words; none without scores and labels."""
+        return self.values or tuple(f"{low:.2g} to {high:.2g}" for low, high in pairwise(self.edges))
+
+    def scores(self, place: int) -> tuple[float, ...] | str:
+        """Return between which scores a bin lies, or its value in words."""
+        return self.values[place] if self.values else self.edges[place : place + 2]
 
     @property
     def counted(self) -> str:

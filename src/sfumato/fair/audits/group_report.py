@@ -229,13 +229,14 @@ class GroupReport:
     def labelled(self) -> str:
         """Return how many have no label and what leaves them out, in a sentence; nothing where everybody has one."""
         absent = self.tallied.without_label
-        if absent is None:
-            return f"Error rates and precision leave out {self.tallied.counted} whose label is missing."
-        if not absent:
+        if absent == 0:
             return ""
         figures = ["error rates", "precision"] if any(one.hits is not None for one in self.tallied.groups) else []
-        *first, last = [*figures, *(["calibration"] if self.tallied.edges else []), *self.checks]
+        *first, last = [*figures, *(["calibration"] if self.tallied.bins else []), *self.checks]
         named = f"{', '.join(first)} and {last}" if first else last
+        if absent is None:
+            leave = "leaves" if named == "calibration" else "leave"
+            return f"{named.capitalize()} {leave} out {self.tallied.counted} whose label is missing."
         have, whom = ("has", "that person") if absent == 1 else ("have", "them")
         return f"{absent:,} of {self.tallied.people:,.0f} people {have} no label; {named} leave {whom} out."
 
@@ -258,7 +259,7 @@ class GroupReport:
     @cached_property
     def calibration_verdict(self) -> Calibration | None:
         """Whether a score means the same in every group; None without scores and labels."""
-        return calibrated(self.tallied, self.confidence) if self.tallied.edges else None
+        return calibrated(self.tallied, self.confidence) if self.tallied.bins else None
 
     def ll144(self) -> list[Table]:
         """Return the tables that New York's Local Law 144 asks for: number, rate and impact ratio by category.
@@ -291,7 +292,7 @@ class GroupReport:
         about = [f"{self.tallied.people:,.0f} {self.tallied.counted}", self.source, self.period, self.private]
         headline = " ".join(part for part in (self.headline(), self.lowest_together(), self.counted()) if part)
         lines = ["## Fairness by group", "", headline, "", ". ".join(part for part in about if part) + ".", ""]
-        for shown in [*self.tables(), *([self.calibration()] if self.tallied.edges else [])]:
+        for shown in [*self.tables(), *([self.calibration()] if self.tallied.bins else [])]:
             assert shown is not None
             lines += [f"### {shown.title}", "", _markdown(shown), ""]
         if self.calibration_verdict is not None:
@@ -309,17 +310,19 @@ class GroupReport:
         other = replace(self, shown=float(confidence))
         sure = f"{100 * self.confidence:g} %"
         rule = f"Verdicts hold for all impact ratios together at {sure}, whichever intervals are shown."
+        calibration, verdict = other.calibration(), self.calibration_verdict
         said = (
-            self.headline(), self.counted(), *self.cautions, self.pending(), self.labelled(),
-            rule if self.comparisons else "",
+            self.headline(), self.counted(), "" if verdict is None else verdict.sentence(), *self.cautions,
+            self.pending(), self.labelled(), rule if self.comparisons else "",
         )  # fmt: skip
-        return said, tuple(other.tables())
+        return said, (*other.tables(), *([] if calibration is None else [calibration]))
 
     @property
     def number_of_intervals(self) -> int:
-        """How many intervals the report shows: of every rate, every ratio and every difference."""
+        """How many intervals the report shows: of every rate, every ratio, every difference and every calibration."""
         rates = sum(getattr(one, figure) is not None for one in self.tallied.groups for figure in RATES)
-        return rates + 2 * len(self.comparisons)
+        bins = sum(len(one.bins) for one in self.tallied.groups if len(one.group.columns) == 1)
+        return rates + 2 * len(self.comparisons) + (bins if self.private else 0)
 
     def __str__(self) -> str:
         head = " ".join(part for part in (self.headline(), self.lowest_together(), self.counted()) if part)

@@ -37,7 +37,8 @@ def rates_table(report: GroupReport, columns: tuple[str, ...], shown: list[str])
 
 
 def _people(report: GroupReport, one: GroupCounts) -> str:
-    return _count(report, one.people, 1 if one.chosen is None else sum(one.chosen.cells))
+    counted = one.high if one.chosen is None else one.chosen
+    return _count(report, one.people, 1 if counted is None else sum(counted.cells))
 
 
 def _selected(report: GroupReport, share: Share | None) -> str:
@@ -70,22 +71,29 @@ def _cells(report: GroupReport, one: GroupCounts, figure: str, compared: Compari
 def calibration_table(report: GroupReport, verdict: Calibration) -> Table:
     """Return how many of each group had the label, by bins of scores."""
     rows = []
-    said = {(one.group, one.scores[0]): "differs" if one.differs else "" for one in verdict.compared}
+    differing = {(one.group, one.scores) for one in verdict.compared if one.differs}
     for columns in [names for names in report.tallied.column_sets() if len(names) == 1]:
         groups = report.tallied.of(columns)
-        for place, (low, high) in enumerate(zip(report.tallied.edges, report.tallied.edges[1:], strict=False)):
+        for place, name in enumerate(report.tallied.bins):
             part = sum(one.bins[place].part for one in groups)
             total = sum(one.bins[place].total for one in groups)
             for one in groups:
                 share = one.bins[place]
-                if share.total > 0 and total > 0:
-                    ends = share.interval(report.confidence, report.tallied.noise)
-                    gap = share.value - part / total
+                ends = share.interval(report.level, report.tallied.noise)
+                if report.tallied.noise.variance and (ends == (0.0, 1.0) or min(share.total, total) <= 0):
+                    rows.append([name, one.group.name, _total(report, share), "too few to say", "", ""])
+                elif share.total > 0 and total > 0:
+                    gap = share.value - min(1.0, max(0.0, part / total))
                     rows.append([
-                        f"{low:.2g} to {high:.2g}", one.group.name, f"{share.total:,.0f}",
-                        with_ends(share.value, ends), f"{gap:+.3f}", said.get((one.group, low), ""),
+                        name, one.group.name, _total(report, share), with_ends(share.value, ends), f"{gap:+.3f}",
+                        "differs" if (one.group, report.tallied.scores(place)) in differing else "",
                     ])  # fmt: skip
-    return table("Calibration", ["score", "group", "people", "rate of the label", "gap to all", "verdict"], rows)
+    head = ["score", "group", report.tallied.counted, "rate of the label", "gap to all", "verdict"]
+    return table("Calibration", head, rows)
+
+
+def _total(report: GroupReport, share: Share) -> str:
+    return _count(report, share.total, sum(share.cells))
 
 
 def impact_table(report: GroupReport, columns: tuple[str, ...], figure: str) -> Table:

@@ -158,6 +158,10 @@ class PrivateBox(PrivateLearner):
     'yes' if 30 <= x0 <= 60 and 20 <= x1 <= 59, otherwise 'no'
     """
 
+    instead: ClassVar[str] = (
+        "PrivateLinearClassifier, private logistic regression, needs far fewer people for the same spend."
+    )
+
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         # With too few people for the proof, as many as half of the accuracy allows are cut off: better on spread data.
         affordable = math.ceil(float(self.accuracy) * people / (2 * len(facts.features)))

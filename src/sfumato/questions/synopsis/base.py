@@ -26,6 +26,7 @@ _SYNOPSES: Registry[type[Synopsis]] = Registry(
     {
         "fourier": "sfumato.questions.synopsis.fourier",
         "marginals": "sfumato.questions.synopsis.marginals",
+        "model": "sfumato.questions.synopsis.modelled",
         "parities": "sfumato.papers.query_release.synopses.parities",
         "cuts": "sfumato.papers.query_release.synopses.cut_synopses",
         "pair cuts": "sfumato.papers.query_release.synopses.cut_synopses",

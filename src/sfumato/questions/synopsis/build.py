@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sfumato.answer import Released
 from sfumato.ask.prepared import Prepared
-from sfumato.errors import ParameterError, warn
+from sfumato.ask.question import QUESTIONS
+from sfumato.errors import ParameterError, UnsupportedSpend, warn
 from sfumato.exact import above_zero
+from sfumato.model.base import MOST_CELLS
 from sfumato.privacy import REPLACE_ONE, Bound
 from sfumato.questions.synopsis.binary import Bits
 from sfumato.questions.synopsis.designs import (
+    NOMINAL,
     QUICK_SETS,
     Design,
     SynopsisFacts,
@@ -23,10 +27,12 @@ from sfumato.questions.synopsis.designs import (
     largest_degree,
     marginal_design,
     query_probability,
+    with_negations,
 )
 from sfumato.questions.synopsis.fourier import FourierSynopsis
 from sfumato.questions.synopsis.marginals import MarginalSynopsis
 from sfumato.questions.synopsis.methods import Columns, register
+from sfumato.questions.synopsis.modelled import ModelSynopsis, share_bias, share_noise
 from sfumato.questions.synopsis.weighted import SubsetSums, attribute_moves
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.workload.moves import fitted_noise
@@ -113,16 +119,70 @@ def marginals(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str
 
 
 def auto(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
-    """Prepare sets of few columns, or Fourier coefficients where these promise less than half of the error.
+    """Prepare sets of few columns, or a model where it promises less error, or Fourier coefficients.
 
-    Sets of few columns answer queries of every width and with negations well, Fourier coefficients only those for
-    which they were made.
+    Sets and models answer queries of every width and with negations well, Fourier coefficients only those for which
+    they were made, so that these are taken where they promise less than half of the error, of negations too.
     """
     asked = Asked.read(basis, spend, columns, options)
     sets, coefficients = asked.best("order", "auto"), asked.best("degree", "auto")
-    if 2 * coefficients.error < sets.error:
+    promised = with_negations(asked.facts, asked.spend, coefficients, asked.width).error
+    model = Modelled.of(asked, basis, spend)
+    modelled = math.inf if model is None else model.error(asked.width)
+    if 2 * promised < min(sets.error, modelled):
         return _prepared(asked, coefficients, "RL-FOUR")
+    if model is not None and modelled < sets.error:
+        return model.prepared()
     return _prepared(asked, sets, "RL-AIE")
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """A model of columns whose rows can all be listed, in place of a sketch: that of `Synthesize` (RL-PLAN).
+
+    `question` is known by its name alone, since questions do not import each other.
+    """
+
+    asked: Asked
+    basis: Basis
+    spend: Bound
+    question: Any
+    pair: float
+    """The noise in a cell of a table of two columns, in rows, from public facts."""
+
+    @classmethod
+    def of(cls, asked: Asked, basis: Basis, spend: Bound) -> Modelled | None:
+        """Return the model of these columns; None where there are too many rows, or its error is not foreseen.
+
+        A bit of several values, such as age>=65, adds up the noise of many cells, and nothing foresees that.
+        """
+        space = asked.bits.space
+        if math.prod(space.sizes) > MOST_CELLS or any(len(codes) != 1 for codes in asked.bits.codes):
+            return None
+        synthesize: Any = QUESTIONS["Synthesize"]
+        question = synthesize(columns=space.names)
+        try:
+            pair = question.pair_noise(basis, spend)
+        except UnsupportedSpend:
+            return None
+        return None if pair is None else cls(asked, basis, spend, question, pair)
+
+    def error(self, width: float) -> float:
+        """Return about the root mean squared error of conjunctions of so many columns."""
+        chosen, people = max(1, round(width)), self.asked.facts.people or NOMINAL
+        return math.hypot(share_noise(chosen, self.pair / people), share_bias(chosen))
+
+    def prepared(self) -> Prepared:
+        """Prepare what the model is made from; its synopsis is made of the model."""
+        prepared: Prepared = self.question.plan(self.basis, self.spend)
+
+        def finish(raw: Any) -> Released:
+            found = prepared.finish(raw)
+            fitted, schema = found.made["model"], found.made["schema"]
+            made = ModelSynopsis(self.asked.bits.names, float(fitted["total"]), schema, fitted, self.pair)
+            return replace(found, made={"synopsis": made.to_json(), "error": made.typical(self.asked.width)})
+
+        return replace(prepared, finish=finish)
 
 
 def _prepared(asked: Asked, design: Design, method: str) -> Prepared:

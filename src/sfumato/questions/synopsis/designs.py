@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import comb
 
@@ -12,7 +12,7 @@ from sfumato.privacy import Bound, Pure
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.questions.synopsis.deviation import WIDEST, predicted
 from sfumato.questions.synopsis.fourier import TYPICAL_TAIL
-from sfumato.questions.synopsis.fourier_weights import FINEST, fourier_weights, tail
+from sfumato.questions.synopsis.fourier_weights import FINEST, fourier_weights, left_out, noise_steps, tail
 from sfumato.questions.synopsis.inclusion import Prior, inclusion
 from sfumato.questions.synopsis.sums import sets_up_to
 from sfumato.questions.synopsis.weighted import Table, person_moves
@@ -122,6 +122,26 @@ def fourier_design(facts: SynopsisFacts, spend: Bound, degree: int, width: float
     worst = tail(facts.size, degree, probability, facts.zeros)
     noise = steps * math.sqrt(total) / (facts.people or NOMINAL)
     return Design(found.table, found.units, count, moves, noise, math.sqrt(TYPICAL_TAIL * worst), math.sqrt(worst))
+
+
+def with_negations(facts: SynopsisFacts, spend: Bound, design: Design, width: float) -> Design:
+    """Return a design of Fourier coefficients with the error of conjunctions that may have negations, where it is more.
+
+    Coefficients are made for conjunctions without any. Here each of `width` columns is negated as often as not, and of
+    the columns is known what sets of few columns go by; with more negations than the degree the answer is 0, and all
+    of the share is left out (RL-PLAN).
+    """
+    size, asked, prior = facts.size, max(1, round(width)), Prior()
+    probability = query_probability(size, width)
+    step = predicted(spend, design.moves) / (facts.people or NOMINAL)
+    noise = bias = 0.0
+    for negated in range(asked + 1):
+        plain, chance = asked - negated, comb(asked, negated) / 2**asked
+        noise += chance * (step * noise_steps(size, probability, design.units, plain, negated)) ** 2
+        out = left_out(size, design.degree, probability, (plain, negated), prior)
+        bias += chance * out**2
+    found = replace(design, noise=math.sqrt(noise), bias=math.sqrt(bias))
+    return max(design, found, key=lambda one: one.error)
 
 
 def query_probability(size: int, width: float) -> float:

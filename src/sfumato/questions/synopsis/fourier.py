@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.answer import Frame
 from sfumato.questions.synopsis.base import INTEGERS, REAL, WHOLE, Floats, Form, Synopsis
+from sfumato.questions.synopsis.fourier_weights import noise_steps
 from sfumato.questions.synopsis.polynomials import evaluate
 from sfumato.questions.synopsis.queries import Conjunctions, read_queries
 from sfumato.questions.synopsis.sums import downward, sets_up_to
@@ -118,15 +119,8 @@ class FourierSynopsis(OfConjunctions):
         return found
 
     def _noise(self, plain: int, negated: int) -> float:
-        absent, named = self._basis
-        terms = np.zeros(self.degree + 1)  # elementary symmetric sums of the squared basis functions
-        if negated <= self.degree:
-            terms[negated] = (named - absent) ** (2 * negated)
-        for square, times in ((named**2, plain), (absent**2, len(self.columns) - plain - negated)):
-            factor = np.array([math.comb(times, width) * square**width for width in range(self.degree + 1)])
-            terms = np.convolve(terms, factor)[: self.degree + 1]
-        total = float(np.sum(terms * np.square(self.units)))
-        return self.deviation * math.sqrt(total) / max(self.people, 1.0)
+        steps = noise_steps(len(self.columns), self.probability, self.units, plain, negated)
+        return self.deviation * steps / max(self.people, 1.0)
 
     def predicted(self) -> float:
         """Return the root mean squared noise over the queries that the coefficients belong to."""

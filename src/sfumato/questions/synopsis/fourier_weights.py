@@ -1,14 +1,16 @@
-"""What a row adds to the Fourier coefficients of all conjunctions: exact integers from its number of zeros."""
+"""What a row adds to the Fourier coefficients of all conjunctions, and how far answers from them are off."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.questions.synopsis.inclusion import Prior
 from sfumato.questions.synopsis.weighted import Table
 
 Floats = NDArray[np.float64]
@@ -96,3 +98,57 @@ def tail(size: int, degree: int, probability: float, zeros: tuple[int, int]) -> 
         )
         worst = max(worst, (1 - probability) ** z * max(0.0, 1 - kept))
     return worst
+
+
+def noise_steps(size: int, probability: float, units: Sequence[float], plain: int, negated: int) -> float:
+    """Return how many times the noise of a step the noise in an answer is, in rows.
+
+    A conjunction with more negations than the degree is answered by 0, which has no noise.
+    """
+    degree, odds = len(units) - 1, math.sqrt(probability / (1 - probability))
+    absent, named = -odds, 1 / odds
+    terms = np.zeros(degree + 1)  # elementary symmetric sums of the squared basis functions
+    if negated <= degree:
+        terms[negated] = (named - absent) ** (2 * negated)
+    for square, times in ((named**2, plain), (absent**2, size - plain - negated)):
+        factor = np.array([comb(times, width) * square**width for width in range(degree + 1)])
+        terms = np.convolve(terms, factor)[: degree + 1]
+    return math.sqrt(float(np.sum(terms * np.square(units))))
+
+
+def left_out(size: int, degree: int, probability: float, shape: tuple[int, int], prior: Prior) -> float:
+    """Return the root mean square of what is left out of a conjunction, if columns have nothing to do with each other.
+
+    `shape` is how many columns are named as they are and how many negated, `prior` what the shares of columns are. A
+    column that is zero with chance z has the factor (1 - pz) - (1-p)z·x where it is named, (1 - pz) + pz·x where it is
+    not, and z·x where it is negated; an answer is their product without powers of x above the degree, at x = 1, and the
+    truth is all of it (RL-PLAN).
+    """
+    (plain, negated), p, zero = shape, probability, 1 - prior.mean
+    square = zero**2 + prior.variance
+    constant, cross = 1 - 2 * p * zero + p * p * square, zero - p * square
+    truth = square**negated * (1 - 2 * zero + square) ** plain
+    if negated > degree:
+        return math.sqrt(truth)
+    kinds = (
+        # Times, the step b of its factor b·z·x, and E[truth·constant], E[truth·step].
+        (plain, -(1 - p), 1 - (1 + p) * zero + p * square, -(1 - p) * (zero - square)),
+        (size - plain - negated, p, 1 - p * zero, p * zero),
+    )
+    beside, twice = np.zeros(degree + 1), np.zeros((degree + 1, degree + 1))
+    beside[negated] = twice[negated, negated] = square**negated
+    for times, step, first, second in kinds:
+        for _ in range(times):
+            beside = first * beside + second * _moved(beside, (1,))
+            twice = (
+                constant * twice
+                + step * cross * (_moved(twice, (1, 0)) + _moved(twice, (0, 1)))
+                + step**2 * square * _moved(twice, (1, 1))
+            )
+    return math.sqrt(max(0.0, truth - 2 * float(beside.sum()) + float(twice.sum())))
+
+
+def _moved(terms: Floats, by: tuple[int, ...]) -> Floats:
+    """Return a polynomial times some of its variables, without the powers above the degree."""
+    kept = tuple(slice(0, length - step) for length, step in zip(terms.shape, by, strict=True))
+    return np.pad(terms[kept], [(step, 0) for step in by])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
 from typing import Any
 
 from sfumato.answer import Frame
+from sfumato.ask.question import QUESTIONS
+from sfumato.domain import booleans
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, above_zero, positive_integer
 from sfumato.privacy import REPLACE_ONE, Bound, Relation, require_bound
@@ -21,16 +22,23 @@ from sfumato.questions.synopsis.designs import (
     largest_degree,
     marginal_design,
     query_probability,
+    with_negations,
 )
 from sfumato.questions.synopsis.deviation import predicted
+from sfumato.questions.synopsis.modelled import share_bias, share_noise
 from sfumato.questions.synopsis.sums import sets_up_to
+from sfumato.table.gauge import Basis
+from sfumato.table.schema import Schema
 from sfumato.workload.moves import counted
 
 DEEPEST = 6
 """Beyond so many columns in a set, noise is always worse than what is left out."""
 
-EXPLICIT = 24
+EXPLICIT = 22
 """Up to so many binary columns all rows can be listed, and a model of all of them be fitted."""
+
+MODEL = "a model of all rows"
+"""The name of the way that `Synthesize` goes, where all rows can be listed."""
 
 LISTED = "noise on every query"
 """The name of the way that is no synopsis: it answers the listed queries and no other."""
@@ -95,6 +103,8 @@ def plan_synopsis(
 ) -> SynopsisPlan:
     """Compare ways to answer conjunctions of `width` binary columns, by their predicted error; nothing is read.
 
+    Of Fourier coefficients it is that of conjunctions without negations, or with as many as not, whichever is more.
+
     `people` is the number of rows, or about what it is where that is private; `accuracy` is the error that would do.
 
     >>> from sfumato import Concentrated
@@ -109,16 +119,16 @@ def plan_synopsis(
     facts = SynopsisFacts(size, (0, size), relation is REPLACE_ONE, 1, float(rows))
     ways = [_listed(facts, bound, width, wanted)]
     for degree in range(1, min(DEEPEST, largest_degree(size, QUICK_SETS)) + 1):
-        ways.append(_way(f"fourier, degree={degree}", fourier_design, facts, (bound, degree, float(width)), wanted))
-        ways.append(_way(f"marginals, order={degree}", marginal_design, facts, (bound, degree, width), wanted))
+        coefficients = fourier_design(facts, bound, degree, float(width))
+        coefficients = with_negations(facts, bound, coefficients, width)
+        ways.append(_way(f"fourier, degree={degree}", facts, coefficients, wanted))
+        ways.append(_way(f"marginals, order={degree}", facts, marginal_design(facts, bound, degree, width), wanted))
+    ways += _modelled(facts, bound, width, wanted, relation)
     ways.sort(key=lambda way: way.error)
     return SynopsisPlan(tuple(ways), floors(size, rows, width, wanted), _warnings(size, width, ways[0], wanted))
 
 
-def _way(
-    name: str, make: Callable[..., Design], facts: SynopsisFacts, rest: tuple[Bound, int, float], wanted: float
-) -> Way:
-    design = make(facts, *rest)
+def _way(name: str, facts: SynopsisFacts, design: Design, wanted: float) -> Way:
     return Way(
         name,
         design.noise,
@@ -127,6 +137,20 @@ def _way(
         sets_up_to(facts.size, design.degree),
         _rows_needed(facts, design.noise, design.bias, wanted),
     )
+
+
+def _modelled(facts: SynopsisFacts, spend: Bound, width: int, wanted: float, relation: Relation) -> list[Way]:
+    """Return the model of `Synthesize`, if rows can be listed and its error is foreseen."""
+    if facts.size > EXPLICIT:
+        return []
+    schema = Schema({f"column {place}": booleans(missing=False) for place in range(facts.size)})
+    question: Any = QUESTIONS["Synthesize"]()
+    rows = facts.people or NOMINAL
+    pair = question.pair_noise(Basis(schema, round(rows), relation), spend)
+    if pair is None:
+        return []
+    noise, bias = share_noise(width, pair / rows), share_bias(width)
+    return [Way(MODEL, noise, bias, None, sets_up_to(facts.size, 2), _rows_needed(facts, noise, bias, wanted))]
 
 
 def _listed(facts: SynopsisFacts, spend: Bound, width: int, wanted: float) -> Way:
@@ -181,7 +205,9 @@ def _warnings(columns: int, width: int, best: Way, wanted: float) -> tuple[str, 
             "queries, or up to a width, it can."
         )
     if columns <= EXPLICIT:
-        found.append(f"{columns} binary columns have 2^{columns} rows, which can be listed: compare Synthesize.")
+        found.append(
+            f"{columns} binary columns have 2^{columns} rows, which can be listed: Synthesize gives rows to draw, too."
+        )
     return tuple(found)
 
 

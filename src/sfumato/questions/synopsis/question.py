@@ -18,8 +18,8 @@ from sfumato.questions.synopsis.plan import EXPLICIT
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 
-CONJUNCTIONS = ("auto", "fourier", "marginals")
-"""The methods whose synopses answer conjunctions."""
+SKETCHES = ("fourier", "marginals")
+"""The methods that answer conjunctions by a sketch, however few columns there are."""
 
 
 @dataclass(frozen=True, init=False)
@@ -27,10 +27,10 @@ class Synopsize(Question):
     """A synopsis: a sketch that answers all conjunctions, parities or cuts, `.answer(queries)`, `.stderr(queries)`.
 
     "fourier" answers conjunctions with the least error on average over queries (RL-FOUR); "marginals" every
-    conjunction with a bound for the worst (RL-AIE); "auto" takes the latter unless the former promises less than half
-    of its error. "parities" answers every parity (RL-PAR), "cuts" every cut of a graph whose rows are edges (RL-CUT).
-    `columns` are binary: booleans, "job=clerk", "age>=65", or `one_hot(schema, …)`; for cuts they are the two ends of
-    an edge.
+    conjunction with a bound for the worst (RL-AIE); "auto" takes the latter, or the model of `Synthesize` where all
+    rows can be listed and it promises less error, unless the former promises less than half of that. "parities"
+    answers every parity (RL-PAR), "cuts" every cut of a graph whose rows are edges (RL-CUT). `columns` are binary:
+    booleans, "job=clerk", "age>=65", or `one_hot(schema, …)`; for cuts they are the two ends of an edge.
 
     Options: `width`, how many columns queries name, `degree` or `order`, how many the released sets have, and
     `guarantee` ("average" or "worst") for conjunctions; `accuracy`, `bad_fraction`, `failure` and `chunk` for parities;
@@ -89,13 +89,13 @@ class Synopsize(Question):
         """Return what errors leave out, and that another question does better where all rows can be listed."""
         synopsis = self.value(released)
         unsaid, columns = synopsis.unsaid, len(synopsis.columns)
-        if self.method not in CONJUNCTIONS or columns > EXPLICIT:
+        if self.method not in SKETCHES or columns > EXPLICIT:
             return (unsaid,)
         return (
             unsaid,
-            f"With {columns} binary columns all rows can be listed, and synthetic data for the same spend answer "
-            "conjunctions with less error as a rule (1.3 to 6 times less where it was measured): write "
-            "curator.synthesize. A synopsis is for more columns, and for a bound on the worst query.",
+            f"With {columns} binary columns all rows can be listed, and a model of them may answer conjunctions with "
+            "less error for the same spend: method='auto' takes it where it promises to. This sketch is for more "
+            "columns, and for a bound on the worst query.",
         )
 
     def interval(self, released: Released, confidence: Fraction) -> tuple[float, float]:

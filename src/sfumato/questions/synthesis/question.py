@@ -23,7 +23,7 @@ from sfumato.questions.synthesis.building import SynthesisFacts
 from sfumato.questions.synthesis.check import CheckedTables, compared
 from sfumato.questions.synthesis.coarse import bins_of, cut_off, cutting_of, finer_space, inside_tables, parted, refined
 from sfumato.questions.synthesis.cuts import CutTables
-from sfumato.questions.synthesis.design import Lists, design
+from sfumato.questions.synthesis.design import Lists, design, pair_noise
 from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_error
 from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.kept import not_kept
@@ -258,6 +258,19 @@ class Synthesize(Question):
         if self.workload is None:
             return min(3, len(facts.space.names))
         return min(3, max(len(block.columns) for block in self.workload.blocks))
+
+    def pair_noise(self, basis: Basis, spend: Bound) -> float | None:
+        """Return about the noise in a cell of a table of two columns, in rows and before anything is drawn.
+
+        None where not every pair is sure to be measured as it is: columns in bins, chosen pairs, too few people.
+        """
+        facts, bins = self._facts(basis)
+        priced = facts.gauge.priced(spend)
+        if bins or not facts.pairs:
+            return None
+        release = design(facts, priced)
+        sure = release.stack if isinstance(release, ChosenTables) else release
+        return pair_noise(facts, priced) if sure.looks().issuperset(facts.pairs) else None
 
     def value(self, released: Released) -> Model:
         """Return the model; the same one however often it is read."""
